@@ -1,0 +1,59 @@
+//! The `Date` field (RFC 9110 6.6.1), written once a second and copied into every answer.
+//!
+//! Holds text only; whoever owns the clock says what time it is.
+
+use std::io::Write as _;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// `Date: Tue, 15 Nov 1994 08:12:31 GMT` and its CRLF.
+pub(crate) const DATE_LINE_LEN: usize = 37;
+
+/// The whole field line of the current second.
+#[derive(Clone, Debug)]
+pub(crate) struct DateLine {
+    line: [u8; DATE_LINE_LEN],
+    unix_seconds: u64,
+}
+
+impl DateLine {
+    /// The line for this second since 1970-01-01.
+    pub(crate) fn new(unix_seconds: u64) -> DateLine {
+        let mut date = DateLine { line: *b"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n", unix_seconds: 0 };
+        date.set(unix_seconds);
+        date
+    }
+
+    /// Makes this the line of another second. Returns whether the text changed.
+    pub(crate) fn set(&mut self, unix_seconds: u64) -> bool {
+        if unix_seconds == self.unix_seconds {
+            return false;
+        }
+        // httpdate panics from the year 10000 on, so a clock that broken stays at its last second.
+        let unix_seconds = unix_seconds.min(253_402_300_799);
+        let date = httpdate::HttpDate::from(UNIX_EPOCH + Duration::from_secs(unix_seconds));
+        let mut text = &mut self.line[6..35];
+        let _ = write!(text, "{date}");
+        self.unix_seconds = unix_seconds;
+        true
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8; DATE_LINE_LEN] {
+        &self.line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_an_imf_fixdate() {
+        assert_eq!(DateLine::new(784_887_151).as_bytes(), b"Date: Tue, 15 Nov 1994 08:12:31 GMT\r\n");
+        assert_eq!(DateLine::new(0).as_bytes(), b"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n");
+    }
+
+    #[test]
+    fn a_clock_beyond_the_year_9999_stops_at_its_last_second() {
+        assert_eq!(DateLine::new(u64::MAX).as_bytes(), b"Date: Fri, 31 Dec 9999 23:59:59 GMT\r\n");
+    }
+}

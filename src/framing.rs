@@ -1,0 +1,104 @@
+//! Decides where a request's body ends, and whether the connection outlives the answer.
+//!
+//! Pure: looks at the head only, reads no bytes. Refuses every message that two parsers could frame differently
+//! (RFC 9112 6.3). Does not decode chunks; see `chunked`.
+
+use crate::head::{Head, Version};
+use crate::reject::Reject;
+
+/// How the end of a request's body is known (RFC 9112 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// No Content-Length and no Transfer-Encoding: there is no body.
+    NoBody,
+    /// This many bytes follow the head.
+    Length(u64),
+    /// Chunks follow the head.
+    Chunked,
+}
+
+/// What a head says about its body and its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Where the body ends.
+    pub framing: Framing,
+    /// Whether the connection may serve another request (RFC 9112 9.3).
+    pub persistent: bool,
+    /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 10.1.1).
+    pub expects_continue: bool,
+}
+
+/// RFC 9112 6.3 and 9.3, and RFC 9110 10.1.1 for `Expect`.
+#[inline]
+pub(crate) fn decide(head: &Head<'_>) -> Result<Decision, Reject> {
+    let known = &head.known;
+    let framing = match (known.transfer_encoding, known.content_length) {
+        (None, None) => Framing::NoBody,
+        (None, Some(value)) => Framing::Length(content_length(value)?),
+        (Some(_), _) if head.version == Version::Http10 => return Err(Reject::TransferEncodingVersion),
+        (Some(_), Some(_)) => return Err(Reject::BothFramings),
+        (Some(value), None) => transfer_encoding(value)?,
+    };
+    let persistent = match head.version {
+        Version::Http11 => !known.close,
+        Version::Http10 => known.keep_alive && !known.close,
+    };
+    let expects_continue = match known.expect {
+        // A server ignores the expectation of an HTTP/1.0 client.
+        Some(_) if head.version == Version::Http10 => false,
+        Some(value) if value.eq_ignore_ascii_case(b"100-continue") => framing != Framing::NoBody,
+        Some(_) => return Err(Reject::Expectation),
+        None => false,
+    };
+    Ok(Decision { framing, persistent, expects_continue })
+}
+
+/// `Content-Length = 1*DIGIT` (RFC 9110 8.6). A number too large for us is too large a body, not a syntax error.
+fn content_length(value: &[u8]) -> Result<u64, Reject> {
+    if value.is_empty() {
+        return Err(Reject::ContentLength);
+    }
+    let mut length: u64 = 0;
+    for &byte in value {
+        match byte {
+            // Saturating: `u64::MAX` is above every limit, and the digits behind it still have to be digits.
+            b'0'..=b'9' => length = length.saturating_mul(10).saturating_add(u64::from(byte - b'0')),
+            b',' => return Err(list_of_lengths(value)),
+            _ => return Err(Reject::ContentLength),
+        }
+    }
+    Ok(length)
+}
+
+/// `5, 5` is what a proxy makes of two lines; it may be refused, and is. `5,` and `5, x` are no list at all.
+#[cold]
+fn list_of_lengths(value: &[u8]) -> Reject {
+    let digits = |item: &[u8]| !item.is_empty() && item.iter().all(u8::is_ascii_digit);
+    if value.split(|&b| b == b',').map(<[u8]>::trim_ascii).all(digits) {
+        Reject::ContentLengthTwice
+    } else {
+        Reject::ContentLength
+    }
+}
+
+/// `Transfer-Encoding = #( token *( OWS ";" OWS parameter ) )` (RFC 9112 6.1). Only `chunked` alone is taken.
+fn transfer_encoding(value: &[u8]) -> Result<Framing, Reject> {
+    if value.eq_ignore_ascii_case(b"chunked") {
+        return Ok(Framing::Chunked);
+    }
+    Err(refused_codings(value))
+}
+
+/// 501 for codings that exist but are not known here; 400 for what is no list of them, or has `chunked` in a wrong
+/// place: then the end of the body cannot be known.
+#[cold]
+fn refused_codings(value: &[u8]) -> Reject {
+    let codings = || value.split(|&b| b == b',').map(|c| c.trim_ascii());
+    let is_token = |c: &[u8]| !c.is_empty() && c.iter().all(|&b| crate::head::is_token_byte(b));
+    let is_chunked = |c: &[u8]| c.eq_ignore_ascii_case(b"chunked");
+    let count = codings().count();
+    if !codings().all(is_token) || codings().take(count - 1).any(is_chunked) {
+        return Reject::TransferEncoding;
+    }
+    Reject::TransferCoding
+}

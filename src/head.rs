@@ -1,0 +1,285 @@
+//! Finds the end of a head and reads it: request-line and fields, borrowed from the receive buffer.
+//!
+//! Pure. [`scan`] looks only at bytes that are new, so a peer that drips costs linear work, and refuses what no head
+//! can hold as soon as it comes. [`parse`] runs once the blank line is there. What the fields mean for the end of
+//! the message is decided in `framing`; what the request-target means, in `target`.
+
+use std::mem::MaybeUninit;
+
+use crate::limits::Limits;
+use crate::method::Method;
+use crate::reject::Reject;
+
+/// HTTP-version (RFC 9112 2.3). HTTP/1.2 to 1.9 are read as 1.1 (RFC 9110 6.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// HTTP/1.0: closes unless asked to stay.
+    Http10,
+    /// HTTP/1.1: stays unless asked to close.
+    Http11,
+}
+
+/// The request-line and the header section of one request, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'r> {
+    pub(crate) method: Method,
+    pub(crate) target: &'r str,
+    pub(crate) version: Version,
+    pub(crate) fields: Fields<'r>,
+    pub(crate) known: Known<'r>,
+}
+
+/// The fields that the core itself obeys, found in one pass that also refuses the repeated ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known<'r> {
+    pub(crate) host: Option<&'r [u8]>,
+    pub(crate) content_length: Option<&'r [u8]>,
+    pub(crate) transfer_encoding: Option<&'r [u8]>,
+    pub(crate) expect: Option<&'r [u8]>,
+    /// `Connection` lists `close`, on any of its lines and in any letter case.
+    pub(crate) close: bool,
+    /// `Connection` lists `keep-alive`.
+    pub(crate) keep_alive: bool,
+}
+
+/// The field lines of a head, in the order they came.
+///
+/// ```
+/// # use sprat::{routes, Request};
+/// # struct App;
+/// fn agent(_: &mut App, request: Request<'_>) -> String {
+///     let fields = request.fields();
+///     format!("{} fields, agent {:?}", fields.len(), fields.get("User-Agent"))
+/// }
+/// # routes! { Api for App { GET "/" => agent(request), } }
+/// # let mut client = sprat::testing::Client::new(Api, App);
+/// # assert!(client.get("/").text().starts_with("1 fields, agent None"));
+/// ```
+#[derive(Clone, Copy)]
+pub struct Fields<'r>(&'r [httparse::Header<'r>]);
+
+impl<'r> Fields<'r> {
+    /// The value of the first field with this name, in any letter case, without white space around it.
+    pub fn get(&self, name: &str) -> Option<&'r [u8]> {
+        self.0.iter().find(|f| f.name.eq_ignore_ascii_case(name)).map(|f| f.value)
+    }
+
+    /// The values of all fields with this name, in order.
+    pub fn get_all<'n>(&self, name: &'n str) -> impl Iterator<Item = &'r [u8]> + use<'r, 'n> {
+        self.0.iter().filter(move |f| f.name.eq_ignore_ascii_case(name)).map(|f| f.value)
+    }
+
+    /// Names, as they were spelt, and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&'r str, &'r [u8])> + use<'r> {
+        self.0.iter().map(|f| (f.name, f.value))
+    }
+
+    /// How many field lines there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no field line.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl std::fmt::Debug for Fields<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.iter().map(|(n, v)| (n, String::from_utf8_lossy(v)))).finish()
+    }
+}
+
+/// Room for this many fields stands ready on the stack; a head with more is parsed again into a `Vec`.
+pub(crate) const SLOTS_READY: usize = 64;
+
+/// Uninitialised room for fields. httparse fills it and hands back only what it filled.
+pub(crate) type Slot<'r> = MaybeUninit<httparse::Header<'r>>;
+
+/// Goes on looking for the end of a head in `bytes`, of which the first `scanned` were looked at before.
+///
+/// Returns the length of the head, blank line included, or `None` if its end is not there yet; then all of `bytes`
+/// have been scanned, except a CR at the very end, whose LF may still come (see [`scanned_len`]).
+///
+/// Refuses a bare LF, a bare CR, a control byte other than HTAB, a first byte that starts no token, and a head beyond
+/// the limit, each at its own byte: how the bytes were split never shows.
+#[inline]
+pub(crate) fn scan(bytes: &[u8], scanned: usize, head_bytes_max: usize) -> Result<Option<usize>, Reject> {
+    if let (0, Some(&first)) = (scanned, bytes.first())
+        && !is_token_byte(first)
+    {
+        return Err(Reject::FirstByte);
+    }
+    let window = &bytes[..bytes.len().min(head_bytes_max)];
+    let mut at = scanned;
+    loop {
+        at += plain_prefix_len(window.get(at..).unwrap_or_default());
+        match (window.get(at), window.get(at + 1)) {
+            (Some(b'\r'), Some(b'\n')) => {
+                if window[..at].ends_with(b"\n") {
+                    return Ok(Some(at + 2));
+                }
+                at += 2;
+            }
+            (Some(b'\r'), None) if window.len() < head_bytes_max => return Ok(None),
+            (Some(b'\r'), Some(_)) => return Err(Reject::BareCr),
+            (Some(b'\n'), _) => return Err(Reject::BareLf),
+            (Some(b'\t'), _) => at += 1,
+            (Some(b'\r') | None, None) if window.len() == head_bytes_max => return Err(too_large(window)),
+            (None, _) => return Ok(None),
+            (Some(_), _) => return Err(Reject::HeadControlByte),
+        }
+    }
+}
+
+/// How far [`scan`] came in bytes that hold no end of a head yet: everything but a CR at the end.
+pub(crate) fn scanned_len(bytes: &[u8]) -> usize {
+    bytes.len() - usize::from(bytes.ends_with(b"\r"))
+}
+
+/// Which of its parts made a head too large: the method, the request-target, or the fields.
+#[cold]
+fn too_large(window: &[u8]) -> Reject {
+    let line_end = window.iter().position(|&b| b == b'\r');
+    match (line_end, window.contains(&b' ')) {
+        (Some(end), _) if end + 1 < window.len() => Reject::HeadTooLarge,
+        (_, true) => Reject::TargetTooLong,
+        (_, false) => Reject::MethodTooLong,
+    }
+}
+
+/// How many bytes from the start are neither control bytes nor DEL. Eight at a time.
+#[inline]
+fn plain_prefix_len(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let mut at = 0;
+    while let Some(chunk) = bytes[at..].first_chunk::<8>() {
+        let word = u64::from_le_bytes(*chunk);
+        // A borrow can mark a byte wrongly only above one that is marked rightly, so the lowest mark is exact.
+        let below_blank = word.wrapping_sub(ONES * 0x20) & !word;
+        let del = word ^ (ONES * 0x7f);
+        let is_del = del.wrapping_sub(ONES) & !del;
+        let marks = (below_blank | is_del) & HIGH;
+        if marks != 0 {
+            return at + (marks.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    at + bytes[at..].iter().position(|&b| b < 0x20 || b == 0x7f).unwrap_or(bytes.len() - at)
+}
+
+/// Reads a whole head, blank line included, as [`scan`] measured it. `slots` is room for the fields.
+///
+/// `Err(Reject::TooManyFields)` when `slots` are fewer than the fields: the caller decides whether to try with more.
+#[inline]
+pub(crate) fn parse<'h, 'r: 'h>(
+    bytes: &'r [u8],
+    slots: &'h mut [Slot<'r>],
+    limits: &Limits,
+) -> Result<Head<'h>, Reject> {
+    let mut request = httparse::Request::new(&mut []);
+    match request.parse_with_uninit_headers(bytes, slots) {
+        // A head that ends before the blank line that `scan` found, or after it, would be a fault of one of the two.
+        Ok(httparse::Status::Complete(n)) if n == bytes.len() => {}
+        Ok(_) => return Err(Reject::RequestLine),
+        Err(error) => return Err(reject(error, bytes)),
+    }
+    let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version) else {
+        return Err(Reject::RequestLine);
+    };
+    if target.len() > limits.target_bytes_max {
+        return Err(Reject::TargetTooLong);
+    }
+    let version = if minor == 0 { Version::Http10 } else { Version::Http11 };
+    let fields: &'h [httparse::Header<'r>] = request.headers;
+    Ok(Head {
+        method: Method::from_token(method.as_bytes()),
+        target,
+        version,
+        fields: Fields(fields),
+        known: known(fields)?,
+    })
+}
+
+/// Makes `HTTP/1.2` to `HTTP/1.9` read as HTTP/1.1, which is what RFC 9110 6.2 asks for. Returns whether it did.
+///
+/// Done to the received byte, since httparse knows 1.0 and 1.1 only; nobody looks at that byte again.
+#[cold]
+pub(crate) fn lower_version(head: &mut [u8]) -> bool {
+    let Some(end) = head.iter().position(|&b| b == b'\r') else { return false };
+    match head[..end].last_chunk_mut::<9>() {
+        Some([b' ', b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor @ b'2'..=b'9']) => {
+            *minor = b'1';
+            true
+        }
+        _ => false,
+    }
+}
+
+/// One pass over the fields: by length first, then by bytes.
+#[inline]
+fn known<'r>(fields: &'r [httparse::Header<'r>]) -> Result<Known<'r>, Reject> {
+    let mut known = Known::default();
+    for field in fields {
+        let name = field.name;
+        match name.len() {
+            4 if name.eq_ignore_ascii_case("host") => once(&mut known.host, field.value, Reject::HostTwice)?,
+            6 if name.eq_ignore_ascii_case("expect") => known.expect = Some(field.value),
+            10 if name.eq_ignore_ascii_case("connection") => {
+                for option in field.value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
+                    known.close |= option.eq_ignore_ascii_case(b"close");
+                    known.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+                }
+            }
+            14 if name.eq_ignore_ascii_case("content-length") => {
+                once(&mut known.content_length, field.value, Reject::ContentLengthTwice)?;
+            }
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+                once(&mut known.transfer_encoding, field.value, Reject::TransferEncodingTwice)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(known)
+}
+
+fn once<'r>(place: &mut Option<&'r [u8]>, value: &'r [u8], twice: Reject) -> Result<(), Reject> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(twice),
+    }
+}
+
+/// Puts httparse's finding in the words of the RFCs.
+#[cold]
+fn reject(error: httparse::Error, head: &[u8]) -> Reject {
+    match error {
+        httparse::Error::HeaderName => Reject::FieldName,
+        httparse::Error::HeaderValue => Reject::FieldValue,
+        httparse::Error::TooManyHeaders => Reject::TooManyFields,
+        // `scan` has refused every line that does not end in CRLF, so NewLine means a version with something behind it.
+        httparse::Error::Version | httparse::Error::NewLine => version_reject(head),
+        _ => Reject::RequestLine,
+    }
+}
+
+/// 505 for a well-formed version that is not 1.x (RFC 9110 15.6.6), 400 for what is no version.
+fn version_reject(head: &[u8]) -> Reject {
+    let line = head.split(|&b| b == b'\r').next().unwrap_or_default();
+    match line.rsplit(|&b| b == b' ').next() {
+        Some([b'H', b'T', b'T', b'P', b'/', major, b'.', minor])
+            if major.is_ascii_digit() && minor.is_ascii_digit() =>
+        {
+            Reject::VersionUnsupported
+        }
+        _ => Reject::Version,
+    }
+}
+
+/// `tchar` (RFC 9110 5.6.2).
+pub(crate) const fn is_token_byte(byte: u8) -> bool {
+    matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~')
+        || byte.is_ascii_alphanumeric()
+}

@@ -1,0 +1,142 @@
+//! Every bound of the server, in one struct.
+
+use std::time::Duration;
+
+/// What a peer can make the server hold, read or wait for. Nothing is unbounded, and nothing is off by default.
+///
+/// Sizes are bytes. Timeouts are exact to about a quarter of a second, never early.
+///
+/// ```
+/// use sprat::Limits;
+/// let limits = Limits { body_bytes_max: 4 << 20, ..Limits::DEFAULT };
+/// assert!(limits.check().is_ok());
+/// assert!(limits.worst_case_bytes_per_connection() < 5 << 20);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Request-line through blank line. Beyond it: 431, or 414 while the request-line is unfinished. Default 16 KiB.
+    pub head_bytes_max: usize,
+    /// Request-target. Beyond it: 414. Default 8 KiB (RFC 9112 3 recommends at least 8000 for the request-line).
+    pub target_bytes_max: usize,
+    /// Field lines in a head, and in a trailer section. Beyond it: 431. Default 100.
+    pub fields_max: usize,
+    /// Content of a request, by its declared length or as its chunks are announced. Beyond it: 413.
+    /// A row can have its own: `[body_max = 4096]`. Default 1 MiB.
+    pub body_bytes_max: usize,
+    /// One chunk-size line, its CRLF included (RFC 9112 7.1). Beyond it: 400. Default 256.
+    pub chunk_line_bytes_max: usize,
+    /// All chunk extensions of a body together (RFC 9112 7.1.1). Beyond it: 400. Default 16 KiB.
+    pub chunk_extension_bytes_max: usize,
+    /// A trailer section (RFC 9112 7.1.2). Beyond it: 431. Default 8 KiB.
+    pub trailer_bytes_max: usize,
+    /// Output a peer has not taken. Beyond it the peer is not read until it has taken half. Default 64 KiB.
+    /// One answer may be larger; what this bounds is how many more are made.
+    pub output_bytes_max: usize,
+    /// Input dropped after a final error answer, so that a reset does not destroy it (RFC 9112 9.6). Default 256 KiB.
+    pub linger_bytes_max: usize,
+    /// Request bodies held for all connections together. Beyond it: 503. Default 256 MiB.
+    pub bodies_bytes_max: usize,
+    /// Connections at a time; more wait in the kernel's queue. Default 10,000. The server never takes more than
+    /// max(descriptors - 64, descriptors / 2) of the process's descriptor limit.
+    pub connections_max: usize,
+    /// Requests answered for one connection before the others have their turn. Default 64.
+    pub requests_per_turn: usize,
+
+    /// From accept to the first byte; then the connection is closed without a word. Default 10 s.
+    pub first_byte_timeout: Duration,
+    /// From the first byte of a head to its blank line, no matter how the bytes drip: 408. Default 10 s.
+    pub head_timeout: Duration,
+    /// A body may be this slow to start before its rate counts. Default 5 s.
+    pub body_grace: Duration,
+    /// After the grace a body must average this many bytes a second: 408. Default 500.
+    pub body_bytes_per_second_min: u32,
+    /// A whole body, however fast: 408. Default 10 min.
+    pub body_timeout: Duration,
+    /// Between an answer and the first byte of the next request; then closed without a word. Default 75 s, above what
+    /// proxies pool for.
+    pub idle_timeout: Duration,
+    /// Without the peer taking a byte of waiting output; then reset. Default 30 s.
+    pub write_timeout: Duration,
+    /// How long input is dropped after a final error answer. Default 2 s.
+    pub linger_timeout: Duration,
+    /// From `shutdown` to the end of the last connection. Default 30 s.
+    pub drain_timeout: Duration,
+}
+
+impl Limits {
+    /// The defaults named at each field.
+    pub const DEFAULT: Limits = Limits {
+        head_bytes_max: 16 << 10,
+        target_bytes_max: 8 << 10,
+        fields_max: 100,
+        body_bytes_max: 1 << 20,
+        chunk_line_bytes_max: 256,
+        chunk_extension_bytes_max: 16 << 10,
+        trailer_bytes_max: 8 << 10,
+        output_bytes_max: 64 << 10,
+        linger_bytes_max: 256 << 10,
+        bodies_bytes_max: 256 << 20,
+        connections_max: 10_000,
+        requests_per_turn: 64,
+        first_byte_timeout: Duration::from_secs(10),
+        head_timeout: Duration::from_secs(10),
+        body_grace: Duration::from_secs(5),
+        body_bytes_per_second_min: 500,
+        body_timeout: Duration::from_secs(600),
+        idle_timeout: Duration::from_secs(75),
+        write_timeout: Duration::from_secs(30),
+        linger_timeout: Duration::from_secs(2),
+        drain_timeout: Duration::from_secs(30),
+    };
+
+    /// The most user-space bytes that one connection can hold: its slot, a partial head or body with what was
+    /// pipelined behind it, and unsent output up to the bound plus one answer of that size.
+    ///
+    /// A handler that makes larger answers, and a row with its own `body_max`, adds to it.
+    pub const fn worst_case_bytes_per_connection(&self) -> usize {
+        let input = self.head_bytes_max + self.body_bytes_max + READ_BUFFER_LEN;
+        512 + 2 * input + 2 * self.output_bytes_max
+    }
+
+    /// Whether the settings make sense together.
+    ///
+    /// # Errors
+    /// The name of the first setting that does not, and what it must be.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let rules = [
+            (self.head_bytes_max >= 64, "head_bytes_max must be at least 64"),
+            (self.head_bytes_max <= 1 << 20, "head_bytes_max must be at most 1 MiB"),
+            (self.target_bytes_max >= 1, "target_bytes_max must be at least 1"),
+            (self.target_bytes_max <= self.head_bytes_max, "target_bytes_max must be at most head_bytes_max"),
+            (self.fields_max >= 1, "fields_max must be at least 1"),
+            (self.fields_max <= 4096, "fields_max must be at most 4096"),
+            (self.body_bytes_max <= 1 << 40, "body_bytes_max must be at most 1 TiB"),
+            (self.chunk_line_bytes_max >= 18, "chunk_line_bytes_max must be at least 18"),
+            (self.output_bytes_max >= 1024, "output_bytes_max must be at least 1024"),
+            (self.connections_max >= 1, "connections_max must be at least 1"),
+            (self.connections_max <= 1 << 24, "connections_max must be at most 16,777,216"),
+            (self.requests_per_turn >= 1, "requests_per_turn must be at least 1"),
+            (!self.first_byte_timeout.is_zero(), "first_byte_timeout must be above zero"),
+            (!self.head_timeout.is_zero(), "head_timeout must be above zero"),
+            (!self.body_timeout.is_zero(), "body_timeout must be above zero"),
+            (self.body_bytes_per_second_min >= 1, "body_bytes_per_second_min must be at least 1"),
+            (!self.idle_timeout.is_zero(), "idle_timeout must be above zero"),
+            (!self.write_timeout.is_zero(), "write_timeout must be above zero"),
+        ];
+        for (holds, rule) in rules {
+            if !holds {
+                return Err(rule);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits::DEFAULT
+    }
+}
+
+/// The loop's read buffer. A connection can be left holding up to this much pipelined input.
+pub(crate) const READ_BUFFER_LEN: usize = 64 << 10;

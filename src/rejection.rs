@@ -1,0 +1,137 @@
+//! A refusal by an extractor, a guard or the core, as an answer.
+
+use std::borrow::Cow;
+
+use crate::reject::Reject;
+use crate::response::{Respond, Response, Sent};
+use crate::status::Status;
+
+/// Why an argument could not be had from a request: a status, a message, and how to say it.
+///
+/// Extractors return it, and it answers as any other value does. The body is one short line of text, or JSON of the
+/// form `{"error":"code","message":"...","path":"..."}` for those made with [`Rejection::json`].
+///
+/// ```
+/// use sprat::{Rejection, Status};
+/// let rejection = Rejection::text(Status::FORBIDDEN, "only for members");
+/// assert_eq!(rejection.status(), Status::FORBIDDEN);
+/// let rejection = Rejection::json(Status::CONFLICT, "name_taken", "the name is taken").at("name");
+/// assert_eq!(rejection.path(), Some("name"));
+/// ```
+#[derive(Debug)]
+pub struct Rejection(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    status: Status,
+    /// The code of a JSON body; text otherwise.
+    error: Option<Cow<'static, str>>,
+    message: Cow<'static, str>,
+    path: Option<String>,
+    fields: Vec<(Cow<'static, str>, Cow<'static, str>)>,
+}
+
+impl Rejection {
+    /// A refusal whose body is `message` as text/plain.
+    #[cold]
+    pub fn text(status: Status, message: impl Into<Cow<'static, str>>) -> Rejection {
+        Rejection(Box::new(Inner { status, error: None, message: message.into(), path: None, fields: Vec::new() }))
+    }
+
+    /// A refusal whose body is JSON. An empty `message` is left out.
+    #[cold]
+    pub fn json(
+        status: Status,
+        error: impl Into<Cow<'static, str>>,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Rejection {
+        let mut rejection = Rejection::text(status, message);
+        rejection.0.error = Some(error.into());
+        rejection
+    }
+
+    /// Names the place in the request that was wrong, for example `items[2].price`.
+    #[must_use]
+    pub fn at(mut self, path: impl Into<String>) -> Rejection {
+        self.0.path = Some(path.into());
+        self
+    }
+
+    /// Adds a field to the answer. One that cannot be written makes the answer a 500.
+    #[must_use]
+    pub fn with_field(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Cow<'static, str>>) -> Rejection {
+        self.0.fields.push((name.into(), value.into()));
+        self
+    }
+
+    /// The status of the answer.
+    pub fn status(&self) -> Status {
+        self.0.status
+    }
+
+    /// The short code in a JSON body.
+    pub fn error(&self) -> Option<&str> {
+        self.0.error.as_deref()
+    }
+
+    /// What was wrong, in one sentence.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Where it was wrong.
+    pub fn path(&self) -> Option<&str> {
+        self.0.path.as_deref()
+    }
+}
+
+impl From<Reject> for Rejection {
+    fn from(reject: Reject) -> Rejection {
+        Rejection::text(reject.status(), reject.sentence())
+    }
+}
+
+impl Respond for Rejection {
+    #[cold]
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        let inner = *self.0;
+        let mut response = response.status(inner.status);
+        for (name, value) in &inner.fields {
+            response = response.field(name, value.as_bytes());
+        }
+        match &inner.error {
+            None => match &inner.path {
+                None => response.text(&inner.message),
+                Some(path) => response.text(&format!("{path}: {}", inner.message)),
+            },
+            Some(error) => {
+                let mut body = Vec::with_capacity(128);
+                body.extend_from_slice(b"{\"error\":");
+                push_json_string(&mut body, error);
+                if !inner.message.is_empty() {
+                    body.extend_from_slice(b",\"message\":");
+                    push_json_string(&mut body, &inner.message);
+                }
+                if let Some(path) = &inner.path {
+                    body.extend_from_slice(b",\"path\":");
+                    push_json_string(&mut body, path);
+                }
+                body.push(b'}');
+                response.content_type("application/json").body(&body)
+            }
+        }
+    }
+}
+
+/// `string` of RFC 8259 section 7. Here and not in `json`, because a build without that feature refuses too.
+fn push_json_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            0..0x20 => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            _ => out.push(byte),
+        }
+    }
+    out.push(b'"');
+}

@@ -1,0 +1,574 @@
+//! Writes answers: one status-line, checked fields, one unambiguous framing (RFC 9112 section 6).
+//!
+//! A handler returns a value that knows how to write itself ([`Respond`]), or takes the writer ([`Response`]) and
+//! returns the proof that it finished ([`Sent`]). Bytes go to the end of the loop's write buffer; nothing is sent here.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::head::is_token_byte;
+use crate::method::Methods;
+use crate::output::{Borrowed, COPY_BYTES_MAX, Mark, Output};
+use crate::reject::Reject;
+use crate::status::Status;
+
+/// What the request decides about its answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// HEAD: the head as for GET, and no content.
+    pub(crate) head_only: bool,
+    /// HTTP/1.0: `Connection: keep-alive` has to be said.
+    pub(crate) http10: bool,
+    /// Whether the connection stays open after this answer.
+    pub(crate) persistent: bool,
+}
+
+/// Proof that an answer was written to its end. Only a finished [`Response`] makes one, and it cannot outlive the
+/// request, so that forgetting to answer, or answering twice, does not compile.
+#[must_use = "return it: it is the proof that the request was answered"]
+#[derive(Debug)]
+pub struct Sent<'r>(PhantomData<fn(&'r ()) -> &'r ()>);
+
+/// The writer of one answer: status, then fields, then content.
+///
+/// Fields are checked: a name that is no token, a value with CR, LF or NUL, and a field that belongs to the server
+/// (`Content-Length`, `Transfer-Encoding`, `Connection`, `Date`) turn the whole answer into a 500, so that nothing a
+/// handler passes on can split a response (RFC 9112 11.1).
+///
+/// ```
+/// use sprat::{Response, Sent, Status};
+/// fn created<'r>(_: &mut (), response: Response<'r>) -> Sent<'r> {
+///     response.status(Status::CREATED).field("Location", "/things/7").text("made")
+/// }
+/// # sprat::routes! { Api for () { POST "/" => created(response), } }
+/// # let answer = sprat::testing::Client::new(Api, ()).post("/", b"");
+/// # assert_eq!((answer.status(), answer.field("location")), (201, Some("/things/7")));
+/// ```
+#[derive(Debug)]
+pub struct Response<'r> {
+    output: &'r mut Output,
+    close: &'r mut bool,
+    facts: Facts,
+    mark: Mark,
+    status: Option<Status>,
+    /// A content type stands among the field lines already.
+    typed: bool,
+    /// A field was refused.
+    failed: bool,
+}
+
+impl<'r> Response<'r> {
+    pub(crate) fn new(output: &'r mut Output, close: &'r mut bool, facts: Facts) -> Response<'r> {
+        let mark = output.mark();
+        Response { output, close, facts, mark, status: None, typed: false, failed: false }
+    }
+
+    /// Sets the status, unless it was set before: what wraps an answer decides, as in `(Status, T)`. Default 200.
+    #[must_use]
+    pub fn status(mut self, status: Status) -> Response<'r> {
+        self.status.get_or_insert(status);
+        self
+    }
+
+    /// Adds a field line. `Content-Type` given here replaces the one that the content would have had.
+    #[must_use]
+    pub fn field(mut self, name: &str, value: impl AsRef<[u8]>) -> Response<'r> {
+        let value = value.as_ref();
+        if !is_sendable(name, value) {
+            self.failed = true;
+            return self;
+        }
+        if name.eq_ignore_ascii_case("content-type") {
+            if self.typed {
+                return self;
+            }
+            self.typed = true;
+        }
+        let lines = &mut self.output.field_lines;
+        lines.reserve(name.len() + value.len() + 4);
+        lines.extend_from_slice(name.as_bytes());
+        lines.extend_from_slice(b": ");
+        lines.extend_from_slice(value);
+        lines.extend_from_slice(b"\r\n");
+        self
+    }
+
+    /// The same as a field of that name; the first one given stays.
+    #[must_use]
+    pub fn content_type(self, media_type: &str) -> Response<'r> {
+        self.field("Content-Type", media_type)
+    }
+
+    /// Closes the connection after this answer, and says so in it.
+    #[must_use]
+    pub fn close(mut self) -> Response<'r> {
+        *self.close = true;
+        self.facts.persistent = false;
+        self
+    }
+
+    /// Finishes with text: `text/plain; charset=utf-8`.
+    pub fn text(self, text: &str) -> Sent<'r> {
+        self.copied("text/plain; charset=utf-8", text.as_bytes())
+    }
+
+    /// Finishes with bytes: `application/octet-stream` unless a type was given.
+    pub fn body(self, bytes: &[u8]) -> Sent<'r> {
+        self.copied("application/octet-stream", bytes)
+    }
+
+    /// Finishes with bytes that are sent from where they are if they are many.
+    pub fn body_static(self, bytes: &'static [u8]) -> Sent<'r> {
+        self.borrowed("application/octet-stream", Borrowed::Static(bytes))
+    }
+
+    /// Finishes with bytes that are shared with the sender, not copied, if they are many.
+    pub fn body_shared(self, bytes: Arc<[u8]>) -> Sent<'r> {
+        self.borrowed("application/octet-stream", Borrowed::Shared(bytes))
+    }
+
+    /// Finishes without content: `Content-Length: 0`, or no framing at all where the status has none.
+    pub fn empty(mut self) -> Sent<'r> {
+        if !self.begin(None) {
+            return self.fail();
+        }
+        if !self.ends_without_content() {
+            self.end_head(Some(0));
+        }
+        Sent(PhantomData)
+    }
+
+    /// Finishes with what `write` appends, without an intermediate buffer: the length is patched in behind it.
+    ///
+    /// # Errors
+    /// What `write` returns; then nothing of this answer is left, and the request is answered with 500.
+    #[cfg(feature = "json")]
+    pub(crate) fn written<E>(
+        mut self,
+        media_type: &str,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Sent<'r> {
+        if !self.begin(Some(media_type)) {
+            return self.fail();
+        }
+        if self.ends_without_content() {
+            return Sent(PhantomData);
+        }
+        let out = &mut self.output.bytes;
+        // White space around a field value means nothing (RFC 9110 5.5); leading zeros do to some parsers.
+        out.extend_from_slice(b"Content-Length:           \r\n\r\n");
+        let start = out.len();
+        if write(out).is_err() {
+            return self.fail();
+        }
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(out.len() - start).as_bytes();
+        let hole_end = start - 4;
+        match out.get_mut(hole_end - digits.len()..hole_end) {
+            Some(hole) if digits.len() <= 10 => hole.copy_from_slice(digits),
+            _ => return self.fail(),
+        }
+        if self.facts.head_only {
+            out.truncate(start);
+        }
+        Sent(PhantomData)
+    }
+
+    /// Finishes with content that stays valid only for now.
+    #[inline]
+    fn copied(mut self, media_type: &str, bytes: &[u8]) -> Sent<'r> {
+        if !self.begin(Some(media_type)) {
+            return self.fail();
+        }
+        if self.ends_without_content() {
+            return Sent(PhantomData);
+        }
+        self.end_head(Some(bytes.len()));
+        if !self.facts.head_only {
+            self.output.bytes.extend_from_slice(bytes);
+        }
+        Sent(PhantomData)
+    }
+
+    fn borrowed(mut self, media_type: &str, content: Borrowed) -> Sent<'r> {
+        if content.as_slice().len() <= COPY_BYTES_MAX {
+            return self.copied(media_type, content.as_slice());
+        }
+        if !self.begin(Some(media_type)) {
+            return self.fail();
+        }
+        if self.ends_without_content() {
+            return Sent(PhantomData);
+        }
+        self.end_head(Some(content.as_slice().len()));
+        if !self.facts.head_only {
+            self.output.push_borrowed(content);
+        }
+        Sent(PhantomData)
+    }
+
+    /// Finishes an answer whose wire bytes were made at compile time.
+    #[inline]
+    pub(crate) fn constant(self, constant: &Constant) -> Sent<'r> {
+        let out = &mut self.output.bytes;
+        out.extend_from_slice(constant.head);
+        out.extend_from_slice(self.output.date.as_bytes());
+        out.extend_from_slice(connection_line(self.facts));
+        out.extend_from_slice(b"\r\n");
+        if !self.facts.head_only {
+            out.extend_from_slice(constant.content);
+        }
+        Sent(PhantomData)
+    }
+
+    /// Ends the head of an answer whose status has no content: without framing, or with a zero (RFC 9110 8.6, 15.3.6).
+    #[inline]
+    fn ends_without_content(&mut self) -> bool {
+        match self.status {
+            None => return false,
+            Some(Status::RESET_CONTENT) => self.end_head(Some(0)),
+            Some(status) if !status.has_content() => self.end_head(None),
+            Some(_) => return false,
+        }
+        true
+    }
+
+    /// Writes status-line, Date, Connection, the fields so far and the content type. False if a field was refused.
+    #[inline]
+    fn begin(&mut self, media_type: Option<&str>) -> bool {
+        if self.failed {
+            return false;
+        }
+        let out = &mut self.output.bytes;
+        match self.status {
+            None | Some(Status::OK) => out.extend_from_slice(b"HTTP/1.1 200 OK\r\n"),
+            Some(status) => write_status_line(out, status),
+        }
+        out.extend_from_slice(self.output.date.as_bytes());
+        out.extend_from_slice(connection_line(self.facts));
+        if !self.output.field_lines.is_empty() {
+            out.extend_from_slice(&self.output.field_lines);
+            self.output.field_lines.clear();
+        }
+        if let (Some(media_type), false, true) = (media_type, self.typed, self.status.is_none_or(Status::has_content)) {
+            out.extend_from_slice(b"Content-Type: ");
+            out.extend_from_slice(media_type.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        true
+    }
+
+    #[inline]
+    fn end_head(&mut self, content_length: Option<usize>) {
+        let out = &mut self.output.bytes;
+        if let Some(len) = content_length {
+            out.extend_from_slice(b"Content-Length: ");
+            out.extend_from_slice(itoa::Buffer::new().format(len).as_bytes());
+            out.extend_from_slice(b"\r\n\r\n");
+        } else {
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// The answer cannot be sent as it is: 500 instead.
+    #[cold]
+    fn fail(self) -> Sent<'r> {
+        self.output.roll_back(self.mark);
+        Response::new(self.output, self.close, self.facts).reject(Reject::HandlerFailed)
+    }
+
+    /// Finishes with a rule that was broken.
+    #[cold]
+    pub(crate) fn reject(self, reject: Reject) -> Sent<'r> {
+        self.status(reject.status()).text(reject.sentence())
+    }
+
+    /// 405 with `Allow` (RFC 9110 15.5.6).
+    pub(crate) fn method_not_allowed(self, allow: Methods) -> Sent<'r> {
+        self.allow(allow).status(Status::METHOD_NOT_ALLOWED).text("the method is not allowed on this path")
+    }
+
+    /// The answer to OPTIONS that a table gives by itself: 204 with `Allow`.
+    pub(crate) fn options(self, allow: Methods) -> Sent<'r> {
+        self.allow(allow).status(Status::NO_CONTENT).empty()
+    }
+
+    fn allow(self, allow: Methods) -> Response<'r> {
+        let lines = &mut self.output.field_lines;
+        lines.extend_from_slice(b"Allow: ");
+        for (at, method) in allow.iter().enumerate() {
+            if at > 0 {
+                lines.extend_from_slice(b", ");
+            }
+            lines.extend_from_slice(method.as_str().as_bytes());
+        }
+        lines.extend_from_slice(b"\r\n");
+        self
+    }
+}
+
+/// `Connection` is said only where it changes what the version implies (RFC 9112 9.3).
+#[inline]
+fn connection_line(facts: Facts) -> &'static [u8] {
+    match (facts.persistent, facts.http10) {
+        (true, false) => b"",
+        (false, _) => b"Connection: close\r\n",
+        (true, true) => b"Connection: keep-alive\r\n",
+    }
+}
+
+fn write_status_line(out: &mut Vec<u8>, status: Status) {
+    if let Some(line) = status.line() {
+        out.extend_from_slice(line.as_bytes());
+        return;
+    }
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(itoa::Buffer::new().format(status.code()).as_bytes());
+    // A reason phrase may be empty, the blank before it may not be missing (RFC 9112 4).
+    out.extend_from_slice(b" \r\n");
+}
+
+/// A token and a value without control bytes, and no field that the server writes itself.
+fn is_sendable(name: &str, value: &[u8]) -> bool {
+    let reserved = ["content-length", "transfer-encoding", "connection", "date", "keep-alive", "upgrade", "trailer"];
+    !name.is_empty()
+        && name.bytes().all(is_token_byte)
+        && value.iter().all(|&b| b == b'\t' || (b >= 0x20 && b != 0x7f))
+        && !reserved.iter().any(|r| name.eq_ignore_ascii_case(r))
+}
+
+/// An answer made at compile time, but for Date and Connection. See `const` rows in [`routes!`](crate::routes).
+#[derive(Debug)]
+pub struct Constant {
+    /// Status-line, Content-Type and Content-Length.
+    pub(crate) head: &'static [u8],
+    pub(crate) content: &'static [u8],
+}
+
+impl Constant {
+    /// For [`routes!`](crate::routes): a head made by `constant_head` and the content that it measured.
+    #[doc(hidden)]
+    pub const fn new(head: &'static [u8], content: &'static [u8]) -> Constant {
+        Constant { head, content }
+    }
+}
+
+/// An answer: a value that writes itself into a [`Response`].
+///
+/// | value | answer |
+/// |---|---|
+/// | `&str`, `String`, `Cow<str>` | 200, `text/plain; charset=utf-8` |
+/// | `&[u8]`, `Vec<u8>`, `&[u8; N]`, [`Static`], `Arc<[u8]>` | 200, `application/octet-stream` |
+/// | [`Html<T>`](Html) | 200, `text/html; charset=utf-8` |
+/// | `Json<T>` | 200, `application/json` |
+/// | [`Status`] | that status, its reason as text |
+/// | `(Status, T)` | `T` with that status |
+/// | `Result<T, E>` | either |
+/// | `Option<T>` | `T`, or 404 |
+/// | `()` | 204 |
+/// | [`Redirect`] | 303, 307 or 308 with `Location` |
+///
+/// ```
+/// use sprat::{Respond, Status};
+/// fn made(_: &mut ()) -> impl Respond {
+///     (Status::CREATED, "made").field("Cache-Control", "no-store")
+/// }
+/// # sprat::routes! { Api for () { POST "/" => made(), } }
+/// # let answer = sprat::testing::Client::new(Api, ()).post("/", b"");
+/// # assert_eq!((answer.status(), answer.field("cache-control")), (201, Some("no-store")));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no answer",
+    label = "a handler returns text, bytes, `Json`, `Status`, `(Status, T)`, `Result`, `Option`, `()` or `Sent`",
+    note = "an own type becomes an answer by implementing `sprat::Respond`"
+)]
+pub trait Respond: Sized {
+    /// Writes the answer to its end.
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r>;
+
+    /// The same answer with one more field, checked as in [`Response::field`].
+    fn field<N: AsRef<str>, V: AsRef<[u8]>>(self, name: N, value: V) -> WithField<Self, N, V> {
+        WithField { answer: self, name, value }
+    }
+}
+
+/// An answer and a field for it; see [`Respond::field`].
+#[derive(Debug)]
+pub struct WithField<T, N, V> {
+    answer: T,
+    name: N,
+    value: V,
+}
+
+impl<T: Respond, N: AsRef<str>, V: AsRef<[u8]>> Respond for WithField<T, N, V> {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        self.answer.respond(response.field(self.name.as_ref(), self.value))
+    }
+}
+
+impl Respond for &str {
+    #[inline]
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        response.text(self)
+    }
+}
+
+impl Respond for String {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        if self.len() <= COPY_BYTES_MAX {
+            return response.text(&self);
+        }
+        response.borrowed("text/plain; charset=utf-8", Borrowed::Owned(self.into_bytes()))
+    }
+}
+
+impl Respond for Cow<'_, str> {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        response.text(&self)
+    }
+}
+
+impl Respond for &[u8] {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        response.body(self)
+    }
+}
+
+impl<const N: usize> Respond for &[u8; N] {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        response.body(self)
+    }
+}
+
+impl Respond for Vec<u8> {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        response.borrowed("application/octet-stream", Borrowed::Owned(self))
+    }
+}
+
+impl Respond for Arc<[u8]> {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        response.body_shared(self)
+    }
+}
+
+/// Bytes of the program itself. Above 16 KiB they are sent from where they are, without a copy.
+///
+/// A type of its own, because `&[u8]` as an answer may also borrow from the request, and such bytes must be copied.
+///
+/// ```
+/// use sprat::{Respond, Static};
+/// fn logo(_: &mut ()) -> impl Respond {
+///     Static(b"<svg/>").field("Content-Type", "image/svg+xml")
+/// }
+/// # sprat::routes! { Api for () { GET "/" => logo(), } }
+/// # assert_eq!(sprat::testing::Client::new(Api, ()).get("/").field("content-type"), Some("image/svg+xml"));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Static(pub &'static [u8]);
+
+impl Respond for Static {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        response.body_static(self.0)
+    }
+}
+
+/// Text that is HTML: `text/html; charset=utf-8`.
+///
+/// ```
+/// fn page(_: &mut ()) -> sprat::Html<&'static str> {
+///     sprat::Html("<p>hello</p>")
+/// }
+/// # sprat::routes! { Api for () { GET "/" => page(), } }
+/// # assert_eq!(sprat::testing::Client::new(Api, ()).get("/").text(), "<p>hello</p>");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Html<T>(pub T);
+
+impl<T: AsRef<str>> Respond for Html<T> {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        response.content_type("text/html; charset=utf-8").text(self.0.as_ref())
+    }
+}
+
+impl Respond for Status {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        response.status(self).text(self.reason())
+    }
+}
+
+impl<T: Respond> Respond for (Status, T) {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        self.1.respond(response.status(self.0))
+    }
+}
+
+impl Respond for () {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        response.status(Status::NO_CONTENT).empty()
+    }
+}
+
+impl<T: Respond> Respond for Option<T> {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        match self {
+            Some(answer) => answer.respond(response),
+            None => response.status(Status::NOT_FOUND).text("nothing is found here"),
+        }
+    }
+}
+
+impl<T: Respond, E: Respond> Respond for Result<T, E> {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        match self {
+            Ok(answer) => answer.respond(response),
+            Err(error) => error.respond(response),
+        }
+    }
+}
+
+impl Respond for Reject {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        response.reject(self)
+    }
+}
+
+/// An answer that sends the client elsewhere (RFC 9110 15.4).
+///
+/// ```
+/// fn old(_: &mut ()) -> sprat::Redirect {
+///     sprat::Redirect::permanent("/new")
+/// }
+/// # sprat::routes! { Api for () { GET "/old" => old(), } }
+/// # let answer = sprat::testing::Client::new(Api, ()).get("/old");
+/// # assert_eq!((answer.status(), answer.field("location")), (308, Some("/new")));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Redirect {
+    status: Status,
+    location: Cow<'static, str>,
+}
+
+impl Redirect {
+    /// 303: fetch that with GET. The usual answer to a form.
+    pub fn see_other(location: impl Into<Cow<'static, str>>) -> Redirect {
+        Redirect { status: Status::SEE_OTHER, location: location.into() }
+    }
+
+    /// 307: send the same request there, this time.
+    pub fn temporary(location: impl Into<Cow<'static, str>>) -> Redirect {
+        Redirect { status: Status::TEMPORARY_REDIRECT, location: location.into() }
+    }
+
+    /// 308: send the same request there, from now on.
+    pub fn permanent(location: impl Into<Cow<'static, str>>) -> Redirect {
+        Redirect { status: Status::PERMANENT_REDIRECT, location: location.into() }
+    }
+}
+
+impl Respond for Redirect {
+    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        response.status(self.status).field("Location", self.location.as_bytes()).empty()
+    }
+}

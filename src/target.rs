@@ -1,0 +1,262 @@
+//! Reads a request-target (RFC 9112 3.2) and the Host field (RFC 9110 7.2): which form, which path, which query.
+//!
+//! Pure and borrowed. The query stays raw; the path stays as it was sent, with every escape checked, and is decoded
+//! segment by segment where a route asks for it. Chooses no route.
+
+use crate::head::{Head, Version};
+use crate::method::Method;
+use crate::reject::Reject;
+
+/// The four forms of a request-target (RFC 9112 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `/path?query`.
+    Origin,
+    /// `http://host/path?query`, as proxies get it.
+    Absolute,
+    /// `host:port`, with CONNECT only.
+    Authority,
+    /// `*`, with OPTIONS only.
+    Asterisk,
+}
+
+/// A request-target that passed the grammar, in its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target<'r> {
+    pub(crate) form: Form,
+    /// Begins with `/` in origin-form and absolute-form, is `*` in asterisk-form.
+    pub(crate) path: &'r str,
+    pub(crate) query: Option<&'r str>,
+    /// The host that the request is for: that of an absolute-form target, else that of the Host field.
+    pub(crate) host: Option<&'r str>,
+    /// Whether some segment of the path has to be decoded before it is compared.
+    pub(crate) escaped: bool,
+}
+
+/// Reads the request-target of a head and checks its Host field: number, presence and grammar.
+#[inline]
+pub(crate) fn read<'r>(head: &Head<'r>) -> Result<Target<'r>, Reject> {
+    let host = match head.known.host {
+        Some(value) => Some(host(value)?),
+        None if head.version == Version::Http11 => return Err(Reject::HostMissing),
+        None => None,
+    };
+    let target = head.target;
+    match (target.as_bytes().first(), head.method) {
+        (_, Method::Connect) => authority(target),
+        (Some(b'/'), _) => origin(Form::Origin, target, host),
+        (Some(b'*'), Method::Options) if target == "*" => {
+            Ok(Target { form: Form::Asterisk, path: "*", query: None, host, escaped: false })
+        }
+        _ => absolute(target),
+    }
+}
+
+/// `absolute-path [ "?" query ]`.
+#[inline]
+fn origin<'r>(form: Form, target: &'r str, host: Option<&'r str>) -> Result<Target<'r>, Reject> {
+    let bytes = target.as_bytes();
+    let mut seen = 0;
+    let mut path_len = bytes.len();
+    for (at, &byte) in bytes.iter().enumerate() {
+        if byte == b'?' {
+            path_len = at;
+            break;
+        }
+        seen |= CLASS[byte as usize];
+    }
+    if seen & NOT_IN_PATH != 0 {
+        return Err(Reject::TargetByte);
+    }
+    let (path, rest) = target.split_at_checked(path_len).ok_or(Reject::TargetByte)?;
+    let query = match rest.as_bytes() {
+        [] => None,
+        [_, query @ ..] if query.iter().all(|&b| CLASS[b as usize] & NOT_IN_QUERY == 0) => rest.get(1..),
+        _ => return Err(Reject::TargetByte),
+    };
+    let escaped = seen & PERCENT != 0;
+    if escaped {
+        check_escapes(path)?;
+    }
+    if seen & (DOT | PERCENT) != 0 {
+        check_dot_segments(path)?;
+    }
+    Ok(Target { form, path, query, host, escaped })
+}
+
+/// `http://host[:port][/path][?query]`. Its host counts, not the Host field's (RFC 9112 3.2.2).
+#[cold]
+fn absolute(target: &str) -> Result<Target<'_>, Reject> {
+    let (scheme, rest) = target.split_once("://").ok_or(Reject::Target)?;
+    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+        return Err(Reject::Target);
+    }
+    let authority_len = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, rest) = rest.split_at(authority_len);
+    if authority.contains('@') {
+        return Err(Reject::Userinfo);
+    }
+    if authority.is_empty() || authority.starts_with(':') {
+        return Err(Reject::Target);
+    }
+    let host = host(authority.as_bytes()).map_err(|_| Reject::Target)?;
+    match rest.as_bytes().first() {
+        Some(b'/') => origin(Form::Absolute, rest, Some(host)),
+        // An empty path is the path "/" (RFC 9110 4.2.3).
+        None => origin(Form::Absolute, "/", Some(host)),
+        Some(b'?') => {
+            Ok(Target { query: origin(Form::Absolute, rest, None)?.query, ..origin(Form::Absolute, "/", Some(host))? })
+        }
+        Some(_) => Err(Reject::TargetByte),
+    }
+}
+
+/// `uri-host ":" port`, the only form that CONNECT takes.
+#[cold]
+fn authority(target: &str) -> Result<Target<'_>, Reject> {
+    match target.rsplit_once(':') {
+        Some((name, port)) if !name.is_empty() && !port.is_empty() => {
+            let host = host(target.as_bytes()).map_err(|_| Reject::Target)?;
+            Ok(Target { form: Form::Authority, path: "", query: None, host: Some(host), escaped: false })
+        }
+        _ => Err(Reject::Target),
+    }
+}
+
+/// `Host = uri-host [ ":" port ]`, possibly empty (RFC 9110 7.2, RFC 3986 3.2.2).
+#[inline]
+pub(crate) fn host(value: &[u8]) -> Result<&str, Reject> {
+    let mut name_len = value.len();
+    if value.first() == Some(&b'[') {
+        name_len = ip_literal_len(value).ok_or(Reject::Host)?;
+    } else {
+        for (at, &byte) in value.iter().enumerate() {
+            let class = CLASS[byte as usize];
+            if byte == b':' {
+                name_len = at;
+                break;
+            }
+            if class & NOT_IN_HOST != 0 {
+                return Err(Reject::Host);
+            }
+            if class & PERCENT != 0 && !is_escape(&value[at..]) {
+                return Err(Reject::Host);
+            }
+        }
+    }
+    match &value[name_len..] {
+        [] => {}
+        [b':', port @ ..] if port.iter().all(u8::is_ascii_digit) => {}
+        _ => return Err(Reject::Host),
+    }
+    std::str::from_utf8(value).map_err(|_| Reject::Host)
+}
+
+/// `"[" ( IPv6address / IPvFuture ) "]"`: its length.
+#[cold]
+fn ip_literal_len(value: &[u8]) -> Option<usize> {
+    let end = value.iter().position(|&b| b == b']')?;
+    let inside = std::str::from_utf8(value.get(1..end)?).ok()?;
+    let future = || {
+        let (version, address) = inside.strip_prefix(['v', 'V'])?.split_once('.')?;
+        let hex = !version.is_empty() && version.bytes().all(|b| b.is_ascii_hexdigit());
+        let plain = !address.is_empty()
+            && address.bytes().all(|b| b == b':' || CLASS[b as usize] & (NOT_IN_HOST | PERCENT) == 0);
+        (hex && plain).then_some(())
+    };
+    (inside.parse::<std::net::Ipv6Addr>().is_ok() || future().is_some()).then_some(end + 1)
+}
+
+/// Every `%` is followed by two hexadecimal digits, none escapes NUL, and the whole is UTF-8 once decoded.
+#[cold]
+fn check_escapes(path: &str) -> Result<(), Reject> {
+    let mut decoded = Vec::with_capacity(path.len());
+    decode(path, &mut decoded).ok_or(Reject::TargetEscape)?;
+    match std::str::from_utf8(&decoded) {
+        Ok(text) if !text.contains('\0') => Ok(()),
+        _ => Err(Reject::TargetEscape),
+    }
+}
+
+/// No segment is `.` or `..`, escaped or not: they mean other things to other parties (RFC 3986 5.2.4).
+#[cold]
+fn check_dot_segments(path: &str) -> Result<(), Reject> {
+    let is_dot = |segment: &str| {
+        // Only `.` and `%2e` decode to a dot, so a dot segment has at most six bytes.
+        let mut rest = segment;
+        let mut dots = 0;
+        while let Some(next) =
+            rest.strip_prefix('.').or_else(|| rest.strip_prefix("%2e")).or_else(|| rest.strip_prefix("%2E"))
+        {
+            rest = next;
+            dots += 1;
+        }
+        // `;` begins parameters for some servers, which then see a dot segment.
+        (rest.is_empty() || rest.starts_with(';')) && (dots == 1 || dots == 2)
+    };
+    if path.split('/').any(is_dot) { Err(Reject::DotSegment) } else { Ok(()) }
+}
+
+/// Appends the percent-decoded bytes of `text`; `None` if an escape is broken. Decodes once.
+pub(crate) fn decode(text: &str, to: &mut Vec<u8>) -> Option<()> {
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        if *first != b'%' {
+            to.push(*first);
+            continue;
+        }
+        let [high, low, after @ ..] = rest else { return None };
+        to.push(hex_value(*high)? << 4 | hex_value(*low)?);
+        rest = after;
+    }
+    Some(())
+}
+
+fn is_escape(bytes: &[u8]) -> bool {
+    matches!(bytes, [b'%', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
+}
+
+/// The value of one hexadecimal digit.
+pub(crate) const fn hex_value(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}
+
+// What a byte means to the grammars of RFC 3986, one bit each, so that one look-up a byte serves all of them.
+const NOT_IN_PATH: u8 = 1;
+const NOT_IN_QUERY: u8 = 2;
+const NOT_IN_HOST: u8 = 4;
+const PERCENT: u8 = 8;
+const DOT: u8 = 16;
+
+/// `pchar = unreserved / pct-encoded / sub-delims / ":" / "@"`; paths add `/`, queries `/` and `?`.
+///
+/// Queries may also hold ``[ ] { } | \ ^ ` `` raw: the URL standard of the browsers sends them so, and refusing
+/// `?filter[name]=x` would refuse a page's own requests. Paths may not, and nothing may hold `"`, `<`, `>`, `#`.
+const CLASS: [u8; 256] = {
+    let mut class = [NOT_IN_PATH | NOT_IN_QUERY | NOT_IN_HOST; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        let b = byte as u8;
+        let unreserved = b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~');
+        let sub_delim = matches!(b, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=');
+        if unreserved || sub_delim || b == b'%' {
+            class[byte] = 0;
+        } else if matches!(b, b':' | b'@' | b'/') {
+            class[byte] = NOT_IN_HOST;
+        } else if matches!(b, b'?' | b'[' | b']' | b'{' | b'}' | b'|' | b'\\' | b'^' | b'`') {
+            class[byte] = NOT_IN_HOST | NOT_IN_PATH;
+        }
+        byte += 1;
+    }
+    // A list of hosts is how two Host fields look once a proxy has joined them.
+    class[b',' as usize] |= NOT_IN_HOST;
+    class[b'%' as usize] |= PERCENT;
+    class[b'.' as usize] |= DOT;
+    class
+};
