@@ -14,6 +14,9 @@ mod head;
 mod output;
 mod target;
 
+mod connection;
+mod held;
+
 mod rejection;
 mod request;
 mod response;
@@ -24,6 +27,7 @@ mod json {
     pub(crate) struct Tape;
 }
 
+pub use connection::CloseReason;
 pub use framing::Framing;
 pub use head::{Fields, Version};
 pub use limits::Limits;

@@ -1,0 +1,1041 @@
+//! One connection as a pure state machine: bytes in, bytes out, time as an argument.
+//!
+//! ```text
+//!              whole request                         body missing
+//!        +------------------------+        +--------------------------------+
+//!        v                        |        v                                |
+//!   +--------+  head is whole: parse, frame, route, check   +------+  body is whole: parse, route
+//!   |  Head  |--------------------------------------------->| Body |-----------------+
+//!   +--------+                                              +------+                 |
+//!     ^   ^  |  refused early, body unread    +------+                               |
+//!     |   |  +------------------------------->| Skip |                               |
+//!     |   +-----------------------------------+------+                               |
+//!     +------------------------------------------------------------------------------+
+//!        any of them:  last answer -> Closing --flushed--> Linger --> Closed
+//! ```
+//!
+//! A driver (the loop, the test client, a simulator, a fuzzer) asks for [`recv_space`](Connection::recv_space), fills it,
+//! calls a `handle_` function, calls [`transmit`](Connection::transmit), and does what [`next`](Connection::next) says.
+//!
+//! The machine never names a socket and never asks a clock. The same bytes get the same answers, however they are
+//! split. A message that is whole on arrival is served from the driver's read buffer; the connection owns bytes only
+//! while one is partial, so an idle connection holds none.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use crate::chunked::Decoder;
+use crate::framing::{self, Decision, Framing};
+use crate::head::{self, Head, SLOTS_READY, Version};
+use crate::held::{Held, PADDING_LEN, Pool};
+use crate::limits::{Limits, READ_BUFFER_LEN};
+use crate::method::Method;
+use crate::output::{Output, Unsent};
+use crate::reject::Reject;
+use crate::rejection::Rejection;
+use crate::request::{Body, Params, Parts, Request, Spans};
+use crate::response::{Facts, Respond, Response};
+use crate::route::{Answer, Call, Found, Routes, Row};
+use crate::target::{self, Form, Target};
+
+/// A moment, in milliseconds of the driver's monotonic clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Tick(pub u64);
+
+impl Tick {
+    /// The moment this much later.
+    pub fn after(self, duration: Duration) -> Tick {
+        Tick(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// Why a connection was closed.
+///
+/// ```
+/// use sprat::CloseReason;
+/// assert!(CloseReason::IdleTimeout.to_string().contains("idle"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CloseReason {
+    /// The peer closed between two requests.
+    PeerClosed,
+    /// The peer reset the connection, or the socket failed.
+    PeerReset,
+    /// The request said `Connection: close`, or was HTTP/1.0 without `keep-alive`.
+    AskedByPeer,
+    /// The handler asked for it.
+    AskedByHandler,
+    /// The answer was early, and the body too long to be skipped.
+    BodyUnread,
+    /// A message broke this rule or limit; it was answered before the close.
+    Rejected(Reject),
+    /// The handler panicked; 500 was answered.
+    HandlerPanicked,
+    /// No byte came after accept.
+    FirstByteTimeout,
+    /// No request came after an answer.
+    IdleTimeout,
+    /// The peer did not take its answers.
+    WriteTimeout,
+    /// The server is shutting down.
+    Drained,
+    /// The server was shut down and its deadline passed.
+    DrainTimeout,
+}
+
+impl std::fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            CloseReason::PeerClosed => "the peer closed",
+            CloseReason::PeerReset => "the peer reset the connection",
+            CloseReason::AskedByPeer => "the peer asked for it",
+            CloseReason::AskedByHandler => "the handler asked for it",
+            CloseReason::BodyUnread => "a body was left unread",
+            CloseReason::Rejected(reject) => reject.sentence(),
+            CloseReason::HandlerPanicked => "the handler panicked",
+            CloseReason::FirstByteTimeout => "no byte came",
+            CloseReason::IdleTimeout => "idle for too long",
+            CloseReason::WriteTimeout => "the peer did not take its answers",
+            CloseReason::Drained => "the server is shutting down",
+            CloseReason::DrainTimeout => "the server's shutdown deadline passed",
+        })
+    }
+}
+
+/// What a loop shares among its connections.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    pub(crate) output: Output,
+    pub(crate) pool: Pool,
+    /// Decoded path parameters of the request being served.
+    decoded: String,
+    #[cfg(feature = "json")]
+    tape: crate::json::Tape,
+    /// Shutdown has begun: answers close.
+    pub(crate) draining: bool,
+    /// Requests answered since the start.
+    pub(crate) requests: u64,
+}
+
+impl Workspace {
+    pub(crate) fn new(unix_seconds: u64) -> Workspace {
+        Workspace {
+            output: Output::new(unix_seconds),
+            pool: Pool::default(),
+            decoded: String::new(),
+            #[cfg(feature = "json")]
+            tape: crate::json::Tape::default(),
+            draining: false,
+            requests: 0,
+        }
+    }
+}
+
+/// What the machine needs from its driver to make a step.
+pub(crate) struct Turn<'t, S: 'static> {
+    pub(crate) workspace: &'t mut Workspace,
+    pub(crate) routes: &'static Routes<S>,
+    pub(crate) state: &'t mut S,
+    pub(crate) limits: &'t Limits,
+    pub(crate) now: Tick,
+}
+
+/// What the driver has to do once it has transmitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing.
+    Stay,
+    /// Shut down the write side and go on reading: what comes is dropped.
+    ShutdownWrite,
+    /// Close the socket.
+    Close(CloseReason),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    phase: Phase,
+    held: Held,
+    unsent: Option<Box<Unsent>>,
+    peer: Option<SocketAddr>,
+    /// When the current wait began: accept, last answer, first byte of a head, shutdown of the write side.
+    since: Tick,
+    /// When the peer last took output, while `unsent` is there.
+    unsent_since: Tick,
+    /// The peer will send no more.
+    eof: bool,
+    /// A turn's budget ended before the held input did.
+    more: bool,
+    /// Something was answered on this connection.
+    served: bool,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Between two requests, or inside a head, of which `scanned` bytes were looked at.
+    Head {
+        scanned: usize,
+        begun: bool,
+        empty_line: bool,
+    },
+    /// Inside a body that its handler waits for.
+    Body(Box<Receiving>),
+    /// Inside a body that nobody waits for; its request is answered.
+    Skip(Box<Skipping>),
+    /// The last answer is written.
+    Closing {
+        reason: CloseReason,
+        linger: bool,
+    },
+    /// The last answer is sent, our side is shut down, and the peer's input is dropped.
+    Linger {
+        reason: CloseReason,
+        dropped: usize,
+    },
+    Closed(CloseReason),
+}
+
+/// A request whose head is checked and whose body is not whole. Both lie in `held`, so nothing is borrowed here.
+#[derive(Debug)]
+struct Receiving {
+    head_len: usize,
+    decision: Decision,
+    body_bytes_max: usize,
+    decoder: Decoder,
+    /// Chunked: where the decoded content ends, from the start of the head.
+    content_end: usize,
+    pace: Pace,
+}
+
+#[derive(Debug)]
+struct Skipping {
+    /// Bytes of a body by length; none for chunks.
+    left: Option<u64>,
+    decoder: Decoder,
+    pace: Pace,
+}
+
+/// How fast a body comes.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    started: Tick,
+    received: u64,
+}
+
+impl Pace {
+    /// Grace, then the least rate, and the longest time in all.
+    fn deadline(&self, limits: &Limits) -> Tick {
+        let earned = self.received.saturating_mul(1000) / u64::from(limits.body_bytes_per_second_min.max(1));
+        let by_rate = self.started.after(limits.body_grace).after(Duration::from_millis(earned));
+        by_rate.min(self.started.after(limits.body_timeout))
+    }
+}
+
+/// What is to be done about a body that its answer did not wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unread {
+    Nothing,
+    Length(u64),
+    Chunked,
+    /// Too long, or perhaps never sent: the connection cannot go on.
+    Close,
+}
+
+const BETWEEN: Phase = Phase::Head { scanned: 0, begun: false, empty_line: false };
+
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+// ---- the driver's side -------------------------------------------------------------------------------------------
+
+impl Connection {
+    pub(crate) fn new(peer: Option<SocketAddr>, now: Tick) -> Connection {
+        Connection {
+            phase: BETWEEN,
+            held: Held::default(),
+            unsent: None,
+            peer,
+            since: now,
+            unsent_since: now,
+            eof: false,
+            more: false,
+            served: false,
+        }
+    }
+
+    /// The address the connection came from.
+    pub(crate) fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
+    /// Where the next bytes go: into the loop's read buffer, or behind the partial message that is held.
+    ///
+    /// `read` has [`PADDING_LEN`] bytes more than are ever received into it; see `held`.
+    #[inline]
+    pub(crate) fn recv_space<'a>(&'a mut self, read: &'a mut [u8], pool: &mut Pool) -> &'a mut [u8] {
+        if self.held.is_empty() {
+            let len = read.len().saturating_sub(PADDING_LEN);
+            return &mut read[..len];
+        }
+        self.held.recv_space(pool)
+    }
+
+    /// `n` bytes were received into [`recv_space`](Connection::recv_space). Not for `n == 0`; see `handle_eof`.
+    #[inline]
+    pub(crate) fn handle_recv<S>(&mut self, n: usize, read: &mut [u8], turn: &mut Turn<'_, S>) {
+        if self.held.is_empty() {
+            let kept = self.serve(read, 0..n, n, turn);
+            if !kept.is_empty() {
+                self.hold(&read[kept], turn);
+            }
+        } else {
+            self.held.received(n);
+            self.serve_held(n, turn);
+        }
+    }
+
+    /// The peer will send nothing more. What it sent is still answered (RFC 9112 9.6).
+    pub(crate) fn handle_eof<S>(&mut self, turn: &mut Turn<'_, S>) {
+        self.eof = true;
+        self.serve_held(0, turn);
+    }
+
+    /// Goes on with held input after a budget ended; see [`can_go_on`](Connection::can_go_on).
+    pub(crate) fn handle_resume<S>(&mut self, turn: &mut Turn<'_, S>) {
+        self.serve_held(0, turn);
+    }
+
+    /// The socket failed.
+    pub(crate) fn handle_reset(&mut self) {
+        self.phase = Phase::Closed(CloseReason::PeerReset);
+    }
+
+    /// Looks at the clock. Does nothing before [`deadline`](Connection::deadline).
+    pub(crate) fn handle_timeout<S>(&mut self, turn: &mut Turn<'_, S>) {
+        if self.deadline(turn.limits).is_none_or(|deadline| turn.now < deadline) {
+            return;
+        }
+        if self.unsent.is_some() {
+            self.phase = Phase::Closed(CloseReason::WriteTimeout);
+            return;
+        }
+        match &self.phase {
+            Phase::Head { begun: true, .. } => {
+                let head_only = self.held.as_slice().starts_with(b"HEAD ");
+                self.refuse(Reject::HeadTimeout, head_only, turn);
+            }
+            Phase::Head { begun: false, .. } if self.served => self.phase = Phase::Closed(CloseReason::IdleTimeout),
+            Phase::Head { begun: false, .. } => self.phase = Phase::Closed(CloseReason::FirstByteTimeout),
+            Phase::Body(_) => {
+                let head_only = self.held.as_slice().starts_with(b"HEAD ");
+                self.refuse(Reject::BodyTimeout, head_only, turn);
+            }
+            Phase::Skip(_) => self.phase = Phase::Closed(CloseReason::Rejected(Reject::BodyTimeout)),
+            Phase::Closing { reason, .. } | Phase::Linger { reason, .. } => self.phase = Phase::Closed(*reason),
+            Phase::Closed(_) => {}
+        }
+    }
+
+    /// Ends the connection now, whatever it is doing.
+    pub(crate) fn handle_abort(&mut self, reason: CloseReason) {
+        self.phase = Phase::Closed(reason);
+    }
+
+    /// Offers the output of this turn, and what earlier turns left, to `send`, which returns how much it took.
+    ///
+    /// # Errors
+    /// What `send` returned, except `WouldBlock`: then the rest waits here.
+    #[inline]
+    pub(crate) fn transmit(
+        &mut self,
+        output: &mut Output,
+        now: Tick,
+        mut send: impl FnMut(&[IoSlice<'_>]) -> io::Result<usize>,
+    ) -> io::Result<()> {
+        if self.unsent.is_none() {
+            if output.is_empty() {
+                return Ok(());
+            }
+            let sent = if output.is_plain() {
+                or_blocked(send(&[IoSlice::new(&output.bytes)]))?
+            } else {
+                let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+                let filled = output.slices(&mut slices);
+                or_blocked(send(&slices[..filled]))?
+            };
+            if sent == output.len() {
+                output.clear();
+                return Ok(());
+            }
+            self.unsent_since = now;
+            output.move_rest(sent, self.unsent.insert(Box::default()));
+            return Ok(());
+        }
+        self.transmit_unsent(output, now, send)
+    }
+
+    #[cold]
+    fn transmit_unsent(
+        &mut self,
+        output: &mut Output,
+        now: Tick,
+        mut send: impl FnMut(&[IoSlice<'_>]) -> io::Result<usize>,
+    ) -> io::Result<()> {
+        let Some(unsent) = &mut self.unsent else { return Ok(()) };
+        output.move_rest(0, unsent);
+        while !unsent.is_empty() {
+            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+            let filled = unsent.slices(&mut slices);
+            let sent = or_blocked(send(&slices[..filled]))?;
+            if sent == 0 {
+                return Ok(());
+            }
+            unsent.advance(sent);
+            self.unsent_since = now;
+        }
+        self.unsent = None;
+        Ok(())
+    }
+
+    /// What to do now that output was offered to the socket.
+    #[inline]
+    pub(crate) fn next(&mut self, now: Tick) -> Next {
+        match self.phase {
+            Phase::Closed(reason) => Next::Close(reason),
+            Phase::Closing { reason, linger } if self.unsent.is_none() => {
+                if !linger || self.eof {
+                    self.phase = Phase::Closed(reason);
+                    return Next::Close(reason);
+                }
+                self.phase = Phase::Linger { reason, dropped: 0 };
+                self.since = now;
+                Next::ShutdownWrite
+            }
+            _ => Next::Stay,
+        }
+    }
+
+    /// When [`handle_timeout`](Connection::handle_timeout) has something to do, unless something happens before.
+    #[inline]
+    pub(crate) fn deadline(&self, limits: &Limits) -> Option<Tick> {
+        if self.unsent.is_some() {
+            return Some(self.unsent_since.after(limits.write_timeout));
+        }
+        match &self.phase {
+            Phase::Head { begun: true, .. } => Some(self.since.after(limits.head_timeout)),
+            Phase::Head { begun: false, .. } if self.served => Some(self.since.after(limits.idle_timeout)),
+            Phase::Head { begun: false, .. } => Some(self.since.after(limits.first_byte_timeout)),
+            Phase::Body(receiving) => Some(receiving.pace.deadline(limits)),
+            Phase::Skip(skipping) => Some(skipping.pace.deadline(limits)),
+            Phase::Linger { .. } => Some(self.since.after(limits.linger_timeout)),
+            Phase::Closing { .. } | Phase::Closed(_) => None,
+        }
+    }
+
+    /// Whether input is welcome. Not while too much output waits, nor while held input does.
+    #[inline]
+    pub(crate) fn wants_read(&self, limits: &Limits) -> bool {
+        match self.phase {
+            Phase::Head { .. } | Phase::Body(_) | Phase::Skip(_) => {
+                !self.eof && !self.more && self.unsent_len() < limits.output_bytes_max
+            }
+            Phase::Linger { .. } => true,
+            Phase::Closing { .. } | Phase::Closed(_) => false,
+        }
+    }
+
+    /// Whether output waits for the socket.
+    #[inline]
+    pub(crate) fn wants_write(&self) -> bool {
+        self.unsent.is_some()
+    }
+
+    /// Whether held input can be served now: a budget ended, and the peer has taken enough of its answers.
+    #[inline]
+    pub(crate) fn can_go_on(&self, limits: &Limits) -> bool {
+        self.more && self.unsent_len() <= limits.output_bytes_max / 2
+    }
+
+    /// Whether it waits for a request of which nothing has come, and owes nothing.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self.phase, Phase::Head { begun: false, .. }) && self.held.is_empty() && self.unsent.is_none()
+    }
+
+    /// Bytes of memory held beside the struct itself.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held.capacity() + self.unsent_len()
+    }
+
+    /// Gives its memory back to the loop. The last call.
+    pub(crate) fn release(&mut self, pool: &mut Pool) {
+        std::mem::take(&mut self.held).recycle(pool);
+    }
+
+    fn unsent_len(&self) -> usize {
+        self.unsent.as_ref().map_or(0, |unsent| unsent.len())
+    }
+}
+
+/// A send that would block took nothing.
+fn or_blocked(sent: io::Result<usize>) -> io::Result<usize> {
+    match sent {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+        sent => sent,
+    }
+}
+
+/// The most segments of one `writev`.
+const SLICES_MAX: usize = 16;
+
+// ---- from bytes to requests --------------------------------------------------------------------------------------
+
+impl Connection {
+    /// Serves from the connection's own buffer. `fresh` bytes of it are new.
+    fn serve_held<S>(&mut self, fresh: usize, turn: &mut Turn<'_, S>) {
+        let mut held = std::mem::take(&mut self.held);
+        let filled = held.range();
+        let kept = self.serve(held.buffer(), filled, fresh, turn);
+        if kept.is_empty() {
+            held.recycle(&mut turn.workspace.pool);
+        } else {
+            held.keep(kept);
+            self.held = held;
+        }
+    }
+
+    /// Takes over the unfinished message at the end of the read buffer.
+    fn hold<S>(&mut self, bytes: &[u8], turn: &mut Turn<'_, S>) {
+        self.held = Held::copy_of(bytes, &mut turn.workspace.pool);
+    }
+
+    /// Serves `buffer[filled]`, and returns what of it has to be kept for later.
+    fn serve<S>(
+        &mut self,
+        buffer: &mut [u8],
+        filled: Range<usize>,
+        fresh: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> Range<usize> {
+        let Range { mut start, mut end } = filled;
+        let mut requests_left = turn.limits.requests_per_turn;
+        self.more = false;
+        match &mut self.phase {
+            Phase::Body(receiving) => receiving.pace.received += fresh as u64,
+            Phase::Skip(skipping) => skipping.pace.received += fresh as u64,
+            _ => {}
+        }
+        loop {
+            match &mut self.phase {
+                Phase::Head { scanned, begun, empty_line } => {
+                    if start == end {
+                        if self.eof {
+                            self.phase = Phase::Closing { reason: CloseReason::PeerClosed, linger: false };
+                        }
+                        break;
+                    }
+                    let output_len = turn.workspace.output.len() + self.unsent.as_ref().map_or(0, |u| u.len());
+                    if requests_left == 0 || output_len > turn.limits.output_bytes_max {
+                        self.more = true;
+                        break;
+                    }
+                    let window = &buffer[start..end];
+                    if window[0] == b'\r' && !*empty_line && !*begun {
+                        // One empty line before a request is skipped (RFC 9112 2.2); it begins none.
+                        match window.get(1) {
+                            Some(b'\n') => {
+                                *empty_line = true;
+                                start += 2;
+                                continue;
+                            }
+                            None if !self.eof => break,
+                            _ => {}
+                        }
+                    }
+                    match head::scan(window, *scanned, turn.limits.head_bytes_max) {
+                        Ok(Some(head_len)) => {
+                            requests_left -= 1;
+                            (start, end) = self.serve_request(buffer, start, end, head_len, turn);
+                        }
+                        Ok(None) if self.eof => self.refuse_window(Reject::Truncated, &buffer[start..end], turn),
+                        Ok(None) => {
+                            *scanned = head::scanned_len(window);
+                            if !*begun {
+                                *begun = true;
+                                self.since = turn.now;
+                            }
+                            break;
+                        }
+                        Err(reject) => self.refuse_window(reject, &buffer[start..end], turn),
+                    }
+                }
+                Phase::Body(_) => {
+                    let whole;
+                    (start, end, whole) = self.serve_body(buffer, start, end, turn);
+                    if !whole {
+                        break;
+                    }
+                }
+                Phase::Skip(_) => {
+                    start = self.skip(buffer, start, end, turn);
+                    if start == end && matches!(self.phase, Phase::Skip(_)) {
+                        if self.eof {
+                            self.phase = Phase::Closing { reason: CloseReason::PeerClosed, linger: false };
+                        }
+                        break;
+                    }
+                }
+                Phase::Closing { reason, linger } => {
+                    // Input behind the last request: closing now would answer it with a reset.
+                    *linger |= start < end && *reason != CloseReason::PeerClosed;
+                    start = end;
+                    break;
+                }
+                Phase::Linger { reason, dropped } => {
+                    *dropped += end - start;
+                    if self.eof || *dropped > turn.limits.linger_bytes_max {
+                        self.phase = Phase::Closed(*reason);
+                    }
+                    start = end;
+                    break;
+                }
+                Phase::Closed(_) => {
+                    start = end;
+                    break;
+                }
+            }
+        }
+        start..end
+    }
+
+    /// One request whose head is whole. Returns the bounds of what is left in the buffer.
+    #[inline]
+    fn serve_request<S>(
+        &mut self,
+        buffer: &mut [u8],
+        start: usize,
+        end: usize,
+        head_len: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> (usize, usize) {
+        let received = end - start - head_len;
+        let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
+        let mut used = head_len;
+        let mut kept_end = end;
+        with_head(head_bytes, turn.limits, |parsed| {
+            let Parsed { head, target, decision } = match parsed {
+                Ok(parsed) => parsed,
+                Err((reject, head_only)) => return self.refuse(reject, head_only, turn),
+            };
+            let request = Request { head, target, peer: self.peer, draining: turn.workspace.draining };
+            let facts = self.facts(head, &decision, turn);
+            let mut spans = Spans::default();
+            let row = match find(&request, &mut spans, turn.routes) {
+                Ok(Found::Row(row)) => row,
+                Ok(missing) => {
+                    let unread = self.answer_early(&decision, facts, turn, |response| match missing {
+                        Found::Options(allow) => response.options(allow),
+                        Found::MethodNotAllowed(allow) => response.method_not_allowed(allow),
+                        _ => response.status(crate::Status::NOT_FOUND).text("no route matches this path"),
+                    });
+                    used += self.pass_over(unread, received, turn);
+                    return;
+                }
+                Err(reject) => return self.refuse(reject, facts.head_only, turn),
+            };
+            let (check, call) = match &row.answer {
+                Answer::Handler { check, call } => (*check, *call),
+                Answer::Constant(constant) => {
+                    let unread = self.answer_early(&decision, facts, turn, |response| response.constant(constant));
+                    used += self.pass_over(unread, received, turn);
+                    return;
+                }
+            };
+            let state = &mut *turn.state;
+            let wants_body = match catch_unwind(AssertUnwindSafe(|| check(&request, state))) {
+                Ok(Ok(wants_body)) => wants_body,
+                Ok(Err(rejection)) => {
+                    let unread = self.answer_early(&decision, facts, turn, |response| rejection.respond(response));
+                    used += self.pass_over(unread, received, turn);
+                    return;
+                }
+                Err(_panic) => return self.answer_panic(facts, turn),
+            };
+            if !wants_body {
+                let unread = unread(&decision, turn.limits);
+                let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
+                let wish = run(row, call, request, spans, (&mut [], 0), facts, turn);
+                self.finish(wish, facts, decision.framing != Framing::NoBody, unread == Unread::Close, turn);
+                used += self.pass_over(unread, received, turn);
+                return;
+            }
+            let body_bytes_max = row.body_bytes_max.unwrap_or(turn.limits.body_bytes_max);
+            let mut decoder = Decoder::new();
+            // Where the content ends, counted from the start of the body, and where the next message starts.
+            let whole = match decision.framing {
+                Framing::NoBody => Some((0, 0)),
+                Framing::Length(len) => match usize::try_from(len) {
+                    Ok(len) if len <= body_bytes_max => (len <= received).then_some((len, len)),
+                    _ => return self.refuse(Reject::BodyTooLarge, facts.head_only, turn),
+                },
+                Framing::Chunked => match decoder.decode(&mut rest[..received], 0, 0, body_bytes_max, turn.limits) {
+                    Ok(decoded) if decoded.done => Some((decoded.content_end, decoded.raw_start)),
+                    Ok(decoded) => {
+                        kept_end = start + head_len + decoded.content_end;
+                        None
+                    }
+                    Err(reject) => return self.refuse(reject, facts.head_only, turn),
+                },
+            };
+            let Some((content_len, body_len)) = whole else {
+                if decision.expects_continue && received == 0 {
+                    turn.workspace.output.bytes.extend_from_slice(CONTINUE);
+                }
+                let content_end = kept_end - start;
+                let pace = Pace { started: turn.now, received: received as u64 };
+                let receiving = Receiving { head_len, decision, body_bytes_max, decoder, content_end, pace };
+                self.phase = Phase::Body(Box::new(receiving));
+                used = 0;
+                return;
+            };
+            let wish = run(row, call, request, spans, (rest, content_len), facts, turn);
+            self.finish(wish, facts, false, false, turn);
+            used += body_len;
+        });
+        (start + used, kept_end)
+    }
+
+    /// Goes on with a body. Returns the bounds of what is left, and whether there is something to go on with.
+    fn serve_body<S>(
+        &mut self,
+        buffer: &mut [u8],
+        start: usize,
+        end: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> (usize, usize, bool) {
+        let Phase::Body(receiving) = &mut self.phase else { return (start, end, true) };
+        let Receiving { head_len, decision, body_bytes_max, .. } = **receiving;
+        let whole = match decision.framing {
+            Framing::NoBody => Some((0, head_len)),
+            Framing::Length(len) => {
+                let len = usize::try_from(len).unwrap_or(usize::MAX);
+                (len <= end - start - head_len).then(|| (len, head_len + len))
+            }
+            Framing::Chunked => {
+                let content_end = receiving.content_end;
+                let window = &mut buffer[start..end];
+                match receiving.decoder.decode(window, content_end, content_end, body_bytes_max, turn.limits) {
+                    Ok(decoded) if decoded.done => Some((decoded.content_end - head_len, decoded.raw_start)),
+                    Ok(decoded) => {
+                        receiving.content_end = decoded.content_end;
+                        None
+                    }
+                    Err(reject) => {
+                        self.refuse_window(reject, &buffer[start..end], turn);
+                        return (start, end, true);
+                    }
+                }
+            }
+        };
+        let Some((content_len, used)) = whole else {
+            if self.eof {
+                self.refuse_window(Reject::Truncated, &buffer[start..end], turn);
+                return (start, end, true);
+            }
+            let kept_end = if decision.framing == Framing::Chunked { start + receiving.content_end } else { end };
+            if turn.workspace.pool.held_bytes() > turn.limits.bodies_bytes_max {
+                self.refuse_window(Reject::BodiesTooLarge, &buffer[start..end], turn);
+                return (start, end, true);
+            }
+            return (start, kept_end, false);
+        };
+        self.phase = BETWEEN;
+        let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
+        with_head(head_bytes, turn.limits, |parsed| {
+            // The head was parsed and routed before with the same outcome; only the borrows are new.
+            let Ok(Parsed { head, target, decision }) = parsed else { return };
+            let request = Request { head, target, peer: self.peer, draining: turn.workspace.draining };
+            let facts = self.facts(head, &decision, turn);
+            let mut spans = Spans::default();
+            let Ok(Found::Row(row)) = find(&request, &mut spans, turn.routes) else { return };
+            let Answer::Handler { call, .. } = &row.answer else { return };
+            let wish = run(row, *call, request, spans, (rest, content_len), facts, turn);
+            self.finish(wish, facts, false, false, turn);
+        });
+        (start + used, end, true)
+    }
+
+    /// Drops what is there of a body that nobody wants.
+    fn skip<S>(&mut self, buffer: &mut [u8], start: usize, end: usize, turn: &mut Turn<'_, S>) -> usize {
+        let Phase::Skip(skipping) = &mut self.phase else { return start };
+        if let Some(left) = &mut skipping.left {
+            let take = usize::try_from(*left).unwrap_or(usize::MAX).min(end - start);
+            *left -= take as u64;
+            if *left == 0 {
+                self.phase = BETWEEN;
+            }
+            return start + take;
+        }
+        match skipping.decoder.decode(&mut buffer[start..end], 0, 0, turn.limits.linger_bytes_max, turn.limits) {
+            Ok(decoded) if decoded.done => {
+                self.phase = BETWEEN;
+                start + decoded.raw_start
+            }
+            Ok(_) => end,
+            Err(reject) => {
+                // Its answer is out, so there is none for this.
+                self.phase = Phase::Closing { reason: CloseReason::Rejected(reject), linger: true };
+                end
+            }
+        }
+    }
+
+    /// Goes past a body that was answered before it was read. Returns how much of it is there.
+    fn pass_over<S>(&mut self, unread: Unread, received: usize, turn: &mut Turn<'_, S>) -> usize {
+        if !matches!(self.phase, Phase::Head { .. }) {
+            return 0;
+        }
+        let left = match unread {
+            Unread::Nothing | Unread::Close => return 0,
+            Unread::Length(len) if len <= received as u64 => return len as usize,
+            Unread::Length(len) => Some(len),
+            Unread::Chunked => None,
+        };
+        let pace = Pace { started: turn.now, received: received as u64 };
+        self.phase = Phase::Skip(Box::new(Skipping { left, decoder: Decoder::new(), pace }));
+        0
+    }
+}
+
+// ---- from requests to answers ------------------------------------------------------------------------------------
+
+/// A head that passed every rule that needs no route.
+struct Parsed<'h> {
+    head: &'h Head<'h>,
+    target: Target<'h>,
+    decision: Decision,
+}
+
+/// Parses a head and hands it on; or the rule it breaks, and whether it is a HEAD request's.
+#[inline]
+fn with_head<R>(bytes: &mut [u8], limits: &Limits, then: impl FnOnce(Result<Parsed<'_>, (Reject, bool)>) -> R) -> R {
+    let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
+    let ready = SLOTS_READY.min(limits.fields_max);
+    match head::parse(bytes, &mut slots[..ready], limits) {
+        Ok(head) => then(understand(&head)),
+        Err(reject) => with_unusual_head(reject, bytes, limits, then),
+    }
+}
+
+/// More fields than are ready, a version that has to be lowered, or a head that is refused.
+#[cold]
+fn with_unusual_head<R>(
+    reject: Reject,
+    bytes: &mut [u8],
+    limits: &Limits,
+    then: impl FnOnce(Result<Parsed<'_>, (Reject, bool)>) -> R,
+) -> R {
+    let lowered = reject == Reject::VersionUnsupported && head::lower_version(bytes);
+    if lowered || (reject == Reject::TooManyFields && limits.fields_max > SLOTS_READY) {
+        let mut slots = Vec::new();
+        slots.resize_with(limits.fields_max, MaybeUninit::uninit);
+        return match head::parse(bytes, &mut slots, limits) {
+            Ok(head) => then(understand(&head)),
+            Err(reject) => then(Err((reject, bytes.starts_with(b"HEAD ")))),
+        };
+    }
+    then(Err((reject, bytes.starts_with(b"HEAD "))))
+}
+
+#[inline]
+fn understand<'h>(head: &'h Head<'h>) -> Result<Parsed<'h>, (Reject, bool)> {
+    let refused = |reject| (reject, head.method == Method::Head);
+    let target = target::read(head).map_err(refused)?;
+    let decision = framing::decide(head).map_err(refused)?;
+    Ok(Parsed { head, target, decision })
+}
+
+#[inline]
+fn find<S>(request: &Request<'_>, spans: &mut Spans, routes: &'static Routes<S>) -> Result<Found<S>, Reject> {
+    let Target { form, path, escaped, .. } = request.target;
+    match form {
+        Form::Origin | Form::Absolute => Ok(routes.find(request.head.method, path, escaped, spans)),
+        Form::Asterisk => Ok(Found::Options(routes.methods())),
+        Form::Authority => Err(Reject::Connect),
+    }
+}
+
+/// The path parameters: where they stand in the path, or, if they are escaped, decoded one behind the other.
+#[inline]
+fn params<'w, S>(row: &Row<S>, target: &Target<'w>, spans: Spans, decoded: &'w mut String) -> Params<'w> {
+    if !target.escaped {
+        return Params { text: target.path, spans };
+    }
+    decode_params(row.pattern, target.path, spans, decoded)
+}
+
+#[cold]
+fn decode_params<'w>(pattern: &str, path: &str, mut spans: Spans, decoded: &'w mut String) -> Params<'w> {
+    let mut bytes = std::mem::take(decoded).into_bytes();
+    bytes.clear();
+    for (span, name) in spans.iter_mut().zip(pattern.split('{').skip(1)) {
+        let raw = path.get(span.0 as usize..span.1 as usize).unwrap_or_default();
+        let start = bytes.len() as u32;
+        if name.starts_with('*') {
+            // A decoded %2F could not be told from a slash.
+            bytes.extend_from_slice(raw.as_bytes());
+        } else {
+            target::decode(raw, &mut bytes);
+        }
+        *span = (start, bytes.len() as u32);
+    }
+    // `target::read` refused paths that do not decode to UTF-8.
+    *decoded = String::from_utf8(bytes).unwrap_or_default();
+    Params { text: decoded, spans }
+}
+
+/// What a handler did to its connection.
+enum Wish {
+    Stay,
+    Close,
+    Panicked,
+}
+
+/// Calls the handler of a row. Whatever it does, there is one answer in the output afterwards.
+#[inline]
+fn run<S>(
+    row: &Row<S>,
+    call: Call<S>,
+    request: Request<'_>,
+    spans: Spans,
+    (padded, len): (&mut [u8], usize),
+    facts: Facts,
+    turn: &mut Turn<'_, S>,
+) -> Wish {
+    let Workspace {
+        output,
+        decoded,
+        #[cfg(feature = "json")]
+        tape,
+        ..
+    } = &mut *turn.workspace;
+    let params = params(row, &request.target, spans, decoded);
+    let mark = output.mark();
+    let mut close = false;
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let body = Body {
+            padded,
+            len,
+            #[cfg(feature = "json")]
+            tape,
+        };
+        let writer = Response::new(output, &mut close, facts);
+        call(Parts { request, params, body, writer }, turn.state).err()
+    }));
+    match outcome {
+        Ok(None) if !close => Wish::Stay,
+        Ok(None) => Wish::Close,
+        Ok(Some(rejection)) => {
+            answer_rejection(rejection, output, mark, facts);
+            Wish::Stay
+        }
+        Err(_panic) => {
+            output.roll_back(mark);
+            write_refusal(Reject::HandlerFailed, facts.head_only, output);
+            Wish::Panicked
+        }
+    }
+}
+
+#[cold]
+fn answer_rejection(rejection: Rejection, output: &mut Output, mark: crate::output::Mark, facts: Facts) {
+    output.roll_back(mark);
+    let _ = rejection.respond(Response::new(output, &mut false, facts));
+}
+
+/// A final answer that names a rule.
+#[cold]
+fn write_refusal(reject: Reject, head_only: bool, output: &mut Output) {
+    let facts = Facts { head_only, http10: false, persistent: false };
+    let _ = Response::new(output, &mut false, facts).reject(reject);
+}
+
+/// A body that its answer does not wait for is skipped if that is cheap and certain, else the connection ends.
+fn unread(decision: &Decision, limits: &Limits) -> Unread {
+    match decision.framing {
+        Framing::NoBody | Framing::Length(0) => Unread::Nothing,
+        // Told a final status, such a client may send the body or not: what comes next could be either.
+        _ if decision.expects_continue => Unread::Close,
+        Framing::Length(len) if len > limits.linger_bytes_max as u64 => Unread::Close,
+        Framing::Length(len) => Unread::Length(len),
+        Framing::Chunked => Unread::Chunked,
+    }
+}
+
+impl Connection {
+    #[inline]
+    fn facts<S>(&self, head: &Head<'_>, decision: &Decision, turn: &Turn<'_, S>) -> Facts {
+        Facts {
+            head_only: head.method == Method::Head,
+            http10: head.version == Version::Http10,
+            persistent: decision.persistent && !turn.workspace.draining,
+        }
+    }
+
+    /// Answers without the body.
+    #[inline]
+    fn answer_early<S>(
+        &mut self,
+        decision: &Decision,
+        facts: Facts,
+        turn: &mut Turn<'_, S>,
+        write: impl FnOnce(Response<'_>) -> crate::response::Sent<'_>,
+    ) -> Unread {
+        let unread = unread(decision, turn.limits);
+        let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
+        let mut close = false;
+        let _ = write(Response::new(&mut turn.workspace.output, &mut close, facts));
+        let wish = if close { Wish::Close } else { Wish::Stay };
+        self.finish(wish, facts, unread != Unread::Nothing, unread == Unread::Close, turn);
+        unread
+    }
+
+    #[cold]
+    fn answer_panic<S>(&mut self, facts: Facts, turn: &mut Turn<'_, S>) {
+        write_refusal(Reject::HandlerFailed, facts.head_only, &mut turn.workspace.output);
+        self.finish(Wish::Panicked, facts, true, false, turn);
+    }
+
+    /// The answer is written: on to the next request, or to the end. `linger` if the peer may still be sending.
+    #[inline]
+    fn finish<S>(&mut self, wish: Wish, facts: Facts, linger: bool, body_unread: bool, turn: &mut Turn<'_, S>) {
+        turn.workspace.requests += 1;
+        self.served = true;
+        self.since = turn.now;
+        self.phase = match wish {
+            Wish::Stay if facts.persistent => BETWEEN,
+            Wish::Stay if body_unread => Phase::Closing { reason: CloseReason::BodyUnread, linger },
+            Wish::Stay if turn.workspace.draining => Phase::Closing { reason: CloseReason::Drained, linger },
+            Wish::Stay => Phase::Closing { reason: CloseReason::AskedByPeer, linger },
+            Wish::Close => Phase::Closing { reason: CloseReason::AskedByHandler, linger },
+            Wish::Panicked => Phase::Closing { reason: CloseReason::HandlerPanicked, linger: true },
+        };
+    }
+
+    /// Answers a message that broke a rule, and ends. Nothing behind it is looked at.
+    #[cold]
+    fn refuse<S>(&mut self, reject: Reject, head_only: bool, turn: &mut Turn<'_, S>) {
+        write_refusal(reject, head_only, &mut turn.workspace.output);
+        self.phase = Phase::Closing { reason: CloseReason::Rejected(reject), linger: true };
+    }
+
+    #[cold]
+    fn refuse_window<S>(&mut self, reject: Reject, window: &[u8], turn: &mut Turn<'_, S>) {
+        self.refuse(reject, window.starts_with(b"HEAD "), turn);
+    }
+}
+
+const _: () = assert!(READ_BUFFER_LEN <= u32::MAX as usize);
