@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod macros;
+
 mod date;
 mod limits;
 mod method;
@@ -41,3 +43,27 @@ pub use response::{Html, Redirect, Respond, Response, Sent, Static, WithField};
 pub use route::{Routes, Table};
 pub use status::Status;
 pub use target::Form;
+
+/// What `routes!` expands to. No stability is promised.
+#[doc(hidden)]
+pub mod __private {
+    pub use std::option::Option;
+    pub use std::primitive::{bool, str, u8};
+    pub use std::result::Result;
+    pub use std::{compile_error, stringify};
+
+    pub use crate::request::Parts;
+    pub use crate::response::{Constant, ConstantHead, constant_head};
+    pub use crate::route::build::{
+        Arrays, Line, Options, Sizes, is_param, place, rows, rows_len, sizes_max, text, text_len,
+    };
+    pub use crate::route::row::{Ask, Done, Moment, Slot, Source, finish};
+    pub use crate::route::{Answer, Row};
+}
+
+/// For benches, fuzz targets and checks. No stability is promised.
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::route::owned::OwnedTable;
+}
