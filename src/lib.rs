@@ -27,6 +27,8 @@ mod json {
     pub(crate) struct Tape;
 }
 
+pub mod testing;
+
 pub use connection::CloseReason;
 pub use framing::Framing;
 pub use head::{Fields, Version};
