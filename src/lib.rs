@@ -2,6 +2,9 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(test)]
+mod tests;
+
 mod date;
 mod limits;
 mod method;
