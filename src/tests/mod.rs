@@ -1,6 +1,7 @@
 //! Tests of the layers below the machine, and the slow, obvious twins that the fast paths are compared with.
 
 mod chunked;
+mod connection;
 mod framing;
 mod head;
 mod naive;
