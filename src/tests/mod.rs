@@ -4,6 +4,7 @@ mod chunked;
 mod connection;
 mod framing;
 mod head;
+mod layers;
 mod naive;
 mod output;
 mod target;
