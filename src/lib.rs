@@ -30,6 +30,10 @@ mod json {
     pub(crate) struct Tape;
 }
 
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+#[allow(missing_docs)]
+pub mod internals;
 pub mod testing;
 
 pub use connection::CloseReason;
