@@ -15,6 +15,7 @@ mod chunked;
 mod framing;
 mod head;
 mod output;
+mod proxy;
 mod target;
 
 mod connection;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// Modules by layer; see ARCHITECTURE.md.
 const LAYERS: [&[&str]; 6] = [
     &["method", "status", "date", "limits", "reject"],
-    &["head", "target", "framing", "chunked", "output"],
+    &["head", "target", "framing", "chunked", "output", "proxy"],
     &["request", "response", "rejection", "route", "json", "extract"],
     &["connection", "held"],
     &["server", "testing"],

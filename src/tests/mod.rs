@@ -7,6 +7,7 @@ mod head;
 mod layers;
 mod naive;
 mod output;
+mod proxy;
 mod target;
 
 /// A generator for tests that need many different inputs and the same ones each time (xorshift64*).
