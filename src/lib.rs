@@ -3,6 +3,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod macros;
+#[cfg(test)]
+mod tests;
 
 mod date;
 mod limits;
@@ -14,6 +16,7 @@ mod chunked;
 mod framing;
 mod head;
 mod output;
+mod proxy;
 mod target;
 
 mod connection;
@@ -28,6 +31,12 @@ mod json {
     #[derive(Debug, Default)]
     pub(crate) struct Tape;
 }
+
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+#[allow(missing_docs)]
+pub mod internals;
+pub mod testing;
 
 pub use connection::CloseReason;
 pub use framing::Framing;
@@ -46,11 +55,15 @@ pub use target::Form;
 
 /// What `routes!` expands to. No stability is promised.
 #[doc(hidden)]
+#[allow(missing_docs)]
 pub mod __private {
     pub use std::option::Option;
     pub use std::primitive::{bool, str, u8};
     pub use std::result::Result;
     pub use std::{compile_error, stringify};
+
+    #[cfg(feature = "internals")]
+    pub use crate::route::owned::{Answered, OwnedTable};
 
     pub use crate::request::Parts;
     pub use crate::response::{Constant, ConstantHead, constant_head};
@@ -59,11 +72,4 @@ pub mod __private {
     };
     pub use crate::route::row::{Ask, Done, Moment, Slot, Source, finish};
     pub use crate::route::{Answer, Row};
-}
-
-/// For benches, fuzz targets and checks. No stability is promised.
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod internals {
-    pub use crate::route::owned::OwnedTable;
 }

@@ -97,6 +97,7 @@ macro_rules! __routes_arguments {
 macro_rules! __routes_handler {
     ([($state:ty) $pattern:literal [$($handler:ident)+]] $(($value:ident $name:ident))*) => {
         #[inline(always)]
+        #[allow(unused_variables)]
         fn __sprat_row<'r>(
             moment: $crate::__private::Moment<'r, '_>,
             state: &mut $state,

@@ -2,7 +2,7 @@
 
 use super::naive;
 use super::owned::{Answered, OwnedTable};
-use crate::method::{Method, Methods};
+use crate::method::Method;
 
 const GET: Method = Method::Get;
 const POST: Method = Method::Post;
