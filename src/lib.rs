@@ -21,6 +21,7 @@ mod rejection;
 mod request;
 mod response;
 mod route;
+mod server;
 #[cfg(feature = "json")]
 mod json {
     #[derive(Debug, Default)]
@@ -39,5 +40,6 @@ pub use request::{
 };
 pub use response::{Html, Redirect, Respond, Response, Sent, Static, WithField};
 pub use route::{Routes, Table};
+pub use server::{Event, Handle, Level, Listen, Running, Server, Stats};
 pub use status::Status;
 pub use target::Form;
