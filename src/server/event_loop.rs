@@ -381,7 +381,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         if let Some(deadline) = open.connection.deadline(&self.limits)
             && Bucket::of(deadline) < self.timers.bucket(index)
         {
-            self.timers.set(index, deadline);
+            self.timers.set(index, deadline, self.now);
         }
         let can_read = open.readable && open.connection.wants_read(&self.limits);
         let can_write = open.writable && watch;
@@ -395,7 +395,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     fn handle_timer(&mut self, index: u32) {
         let Some(open) = self.slots[index as usize].open.as_mut() else { return };
         match open.connection.deadline(&self.limits) {
-            Some(deadline) if deadline > self.now => return self.timers.set(index, deadline),
+            Some(deadline) if deadline > self.now => return self.timers.set(index, deadline, self.now),
             _ => {}
         }
         let mut turn = Turn {

@@ -86,8 +86,9 @@ impl Timers {
     }
 
     /// Puts a slot into the bucket of a deadline, wherever it sat before.
-    pub(crate) fn set(&mut self, slot: u32, deadline: Tick) {
+    pub(crate) fn set(&mut self, slot: u32, deadline: Tick, now: Tick) {
         self.remove(slot);
+        self.front = self.front.max((now.0 / BUCKET_MS).min(self.earliest));
         let bucket = Bucket::of(deadline).0.clamp(self.front, self.front + BUCKETS as u64 - 1);
         let head = &mut self.heads[bucket as usize % BUCKETS];
         self.links[slot as usize] = Link { bucket: Bucket(bucket), next: *head, previous: NONE };
@@ -167,6 +168,11 @@ mod tests {
             self.0 ^= self.0 << 17;
             self.0 % bound
         }
+
+        fn below_any(&mut self, bounds: [u64; 4]) -> u64 {
+            let bound = bounds[self.below(4) as usize];
+            self.below(bound)
+        }
     }
 
     /// Fires what is due as a loop would: what pops too early goes in again.
@@ -178,7 +184,7 @@ mod tests {
                     deadlines[slot as usize] = None;
                     fired.push(slot);
                 }
-                Some(deadline) => timers.set(slot, deadline),
+                Some(deadline) => timers.set(slot, deadline, now),
                 None => panic!("slot {slot} fired without a deadline"),
             }
         }
@@ -191,7 +197,7 @@ mod tests {
         for deadline in [0, 1, 255, 256, 257, 5_000, 131_071, 131_072, 500_000] {
             let mut timers = Timers::new(Tick(0));
             timers.grow(0);
-            timers.set(0, Tick(deadline));
+            timers.set(0, Tick(deadline), Tick(0));
             let mut deadlines = [Some(Tick(deadline))];
             let mut now = 0;
             while deadlines[0].is_some() {
@@ -207,12 +213,12 @@ mod tests {
     fn without_timers_there_is_nothing_to_wake_up_for() {
         let mut timers = Timers::new(Tick(0));
         timers.grow(3);
-        timers.set(3, Tick(1000));
+        timers.set(3, Tick(1000), Tick(0));
         timers.remove(3);
         timers.remove(3);
         assert_eq!(timers.next_due(), None);
         assert_eq!(timers.pop_due(Tick(1 << 40)), None);
-        timers.set(3, Tick((1 << 40) + 1000));
+        timers.set(3, Tick((1 << 40) + 1000), Tick(1 << 40));
         assert_eq!(timers.pop_due(Tick((1 << 40) + 999)), None);
         assert_eq!(timers.pop_due(Tick((1 << 40) + 1000 + BUCKET_MS)), Some(3));
     }
@@ -225,7 +231,7 @@ mod tests {
         timers.grow(COUNT - 1);
         let mut deadlines: Vec<_> = (0..COUNT).map(|_| Some(Tick(random.below(400_000)))).collect();
         for (slot, deadline) in deadlines.iter().enumerate() {
-            timers.set(slot as u32, deadline.expect("all are set"));
+            timers.set(slot as u32, deadline.expect("all are set"), Tick(0));
         }
         let (mut before, mut fired) = (deadlines.clone(), 0);
         while let Some(now) = timers.next_due() {
@@ -250,8 +256,8 @@ mod tests {
             let mut deadlines = vec![None; slots as usize];
             for _ in 0..400 {
                 let slot = random.below(u64::from(slots)) as u32;
-                let later = [10, 1_000, 30_000, 300_000][random.below(4) as usize];
-                let deadline = Tick(now + random.below(later));
+                let wait = random.below_any([10, 1_000, 30_000, 300_000]);
+                let deadline = Tick(now + wait);
                 match random.below(8) {
                     0 => {
                         timers.remove(slot);
@@ -261,11 +267,11 @@ mod tests {
                         deadlines[slot as usize] = Some(deadline);
                         // What the loop does: only a deadline before the bucket moves the slot.
                         if Bucket::of(deadline) < timers.bucket(slot) {
-                            timers.set(slot, deadline);
+                            timers.set(slot, deadline, Tick(now));
                         }
                     }
                     _ => {
-                        now += random.below([2, 300, 20_000, 2_000_000][random.below(4) as usize]);
+                        now += random.below_any([2, 300, 20_000, 2_000_000]);
                         let expected: Vec<u32> = (0..slots)
                             .filter(|slot| deadlines[*slot as usize].is_some_and(|d: Tick| Bucket::of(d).due().0 <= now))
                             .collect();
