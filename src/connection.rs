@@ -34,12 +34,13 @@ use crate::head::{self, Head, SLOTS_READY, Version};
 use crate::held::{Held, PADDING_LEN, Pool};
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
-use crate::output::{Output, Unsent};
+use crate::output::{Mark, Output, Unsent};
 use crate::reject::Reject;
 use crate::rejection::Rejection;
 use crate::request::{Body, Params, Parts, Request, Spans};
-use crate::response::{Facts, Respond, Response};
+use crate::response::{Facts, Respond, Response, Sent};
 use crate::route::{Answer, Call, Found, Routes, Row};
+use crate::status::Status;
 use crate::target::{self, Form, Target};
 
 /// A moment, in milliseconds of the driver's monotonic clock.
@@ -658,7 +659,7 @@ impl Connection {
                     let unread = self.answer_early(&decision, facts, turn, |response| match missing {
                         Found::Options(allow) => response.options(allow),
                         Found::MethodNotAllowed(allow) => response.method_not_allowed(allow),
-                        _ => response.status(crate::Status::NOT_FOUND).text("no route matches this path"),
+                        _ => response.status(Status::NOT_FOUND).text("no route matches this path"),
                     });
                     used += self.pass_over(unread, received, turn);
                     return;
@@ -970,7 +971,7 @@ fn run<S>(
 }
 
 #[cold]
-fn answer_rejection(rejection: Rejection, output: &mut Output, mark: crate::output::Mark, facts: Facts) {
+fn answer_rejection(rejection: Rejection, output: &mut Output, mark: Mark, facts: Facts) {
     output.roll_back(mark);
     let _ = rejection.respond(Response::new(output, &mut false, facts));
 }
@@ -1011,7 +1012,7 @@ impl Connection {
         decision: &Decision,
         facts: Facts,
         turn: &mut Turn<'_, S>,
-        write: impl FnOnce(Response<'_>) -> crate::response::Sent<'_>,
+        write: impl FnOnce(Response<'_>) -> Sent<'_>,
     ) -> Unread {
         let unread = unread(decision, turn.limits);
         let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };

@@ -269,6 +269,8 @@ fn reject(error: httparse::Error, head: &[u8]) -> Reject {
 fn version_reject(head: &[u8]) -> Reject {
     let line = head.split(|&b| b == b'\r').next().unwrap_or_default();
     match line.rsplit(|&b| b == b' ').next() {
+        // A version that is known stands behind something that is not: two blanks, for one.
+        Some(b"HTTP/1.0" | b"HTTP/1.1") => Reject::RequestLine,
         Some([b'H', b'T', b'T', b'P', b'/', major, b'.', minor])
             if major.is_ascii_digit() && minor.is_ascii_digit() =>
         {

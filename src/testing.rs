@@ -1,0 +1,450 @@
+//! A test client without sockets: the same connection machine and the same table, over bytes in memory.
+//!
+//! [`Client`] sends whole requests and hands back [`Answer`]s. [`Link`] is one raw connection: bytes go in as you split
+//! them, the clock is yours, and you see every byte that comes back and why the connection was closed.
+//!
+//! ```
+//! use sprat::{routes, testing::Client};
+//!
+//! struct App { visits: u32 }
+//! routes! { Api for App { GET "/visits" => visits(), } }
+//! fn visits(app: &mut App) -> String { app.visits += 1; app.visits.to_string() }
+//!
+//! let mut client = Client::new(Api, App { visits: 41 });
+//! assert_eq!(client.get("/visits").text(), "42");
+//! assert_eq!(client.get("/none").status(), 404);
+//!
+//! let mut link = client.connect();
+//! link.send_bytewise(b"GET /visits HTTP/1.1\r\nHost: x\r\n\r\n");
+//! assert_eq!(link.answers()[0].text(), "43");
+//! ```
+
+use std::borrow::BorrowMut;
+use std::collections::VecDeque;
+use std::io::{self, Read as _};
+use std::marker::PhantomData;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::connection::{CloseReason, Connection, Next, Tick, Turn, Workspace};
+use crate::held::PADDING_LEN;
+use crate::limits::{Limits, READ_BUFFER_LEN};
+use crate::method::Method;
+use crate::route::{Routes, Table};
+
+/// Sends requests to a table and its state. See the [module](self).
+pub struct Client<S: 'static> {
+    routes: &'static Routes<S>,
+    state: S,
+    limits: Limits,
+    workspace: Workspace,
+    read: Vec<u8>,
+    now: Tick,
+    peer: Option<SocketAddr>,
+}
+
+impl<S: 'static> Client<S> {
+    /// A client of this table. Its clock stands at 2000-01-01 00:00:00 GMT until it is advanced.
+    pub fn new<T: Table<S>>(table: T, state: S) -> Client<S> {
+        let _ = table;
+        Client {
+            routes: T::ROUTES,
+            state,
+            limits: Limits::DEFAULT,
+            workspace: Workspace::new(UNIX_SECONDS_AT_START),
+            read: vec![0; READ_BUFFER_LEN + PADDING_LEN],
+            now: Tick(0),
+            peer: None,
+        }
+    }
+
+    /// The same client under other limits.
+    ///
+    /// # Panics
+    /// If the limits contradict each other; see [`Limits::check`].
+    #[must_use]
+    #[track_caller]
+    pub fn with_limits(mut self, limits: Limits) -> Client<S> {
+        if let Err(rule) = limits.check() {
+            panic!("{rule}");
+        }
+        self.limits = limits;
+        self
+    }
+
+    /// The same client, whose connections come from this address.
+    #[must_use]
+    pub fn with_peer(mut self, peer: SocketAddr) -> Client<S> {
+        self.peer = Some(peer);
+        self
+    }
+
+    /// The state that handlers see.
+    pub fn state(&mut self) -> &mut S {
+        &mut self.state
+    }
+
+    /// Lets time pass between connections.
+    pub fn advance(&mut self, by: Duration) {
+        self.now = self.now.after(by);
+        self.workspace.output.date.set(UNIX_SECONDS_AT_START + self.now.0 / 1000);
+    }
+
+    /// From now on answers close their connections, and [`Request::is_draining`](crate::Request::is_draining) holds.
+    pub fn begin_shutdown(&mut self) {
+        self.workspace.draining = true;
+    }
+
+    /// GET on a connection of its own.
+    #[track_caller]
+    pub fn get(&mut self, target: &str) -> Answer {
+        self.request(Method::Get, target).send()
+    }
+
+    /// POST on a connection of its own.
+    #[track_caller]
+    pub fn post(&mut self, target: &str, body: &[u8]) -> Answer {
+        self.request(Method::Post, target).body(body).send()
+    }
+
+    /// A request to be completed with fields and a body, and sent on a connection of its own.
+    pub fn request(&mut self, method: Method, target: &str) -> Outgoing<'_, S> {
+        let head = format!("{} {target} HTTP/1.1\r\nHost: test.local\r\n", method.as_str()).into_bytes();
+        Outgoing { client: self, method, head, body: None }
+    }
+
+    /// Opens a raw connection.
+    pub fn connect(&mut self) -> Link<S, &mut Client<S>> {
+        Link::new(self)
+    }
+
+    /// Opens a raw connection that owns its client, to be kept in a struct or handed on.
+    pub fn into_link(self) -> Link<S, Client<S>> {
+        Link::new(self)
+    }
+}
+
+impl<S> std::fmt::Debug for Client<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("limits", &self.limits).field("now", &self.now).finish_non_exhaustive()
+    }
+}
+
+const UNIX_SECONDS_AT_START: u64 = 946_684_800;
+
+/// A request that is being put together; see [`Client::request`].
+pub struct Outgoing<'c, S: 'static> {
+    client: &'c mut Client<S>,
+    method: Method,
+    head: Vec<u8>,
+    body: Option<Vec<u8>>,
+}
+
+impl<S> Outgoing<'_, S> {
+    /// Adds a field line, as it is.
+    #[must_use]
+    pub fn field(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.head.extend_from_slice(name.as_bytes());
+        self.head.extend_from_slice(b": ");
+        self.head.extend_from_slice(value.as_ref());
+        self.head.extend_from_slice(b"\r\n");
+        self
+    }
+
+    /// Sets the body and, when it is sent, its Content-Length.
+    #[must_use]
+    pub fn body(mut self, bytes: impl AsRef<[u8]>) -> Self {
+        self.body = Some(bytes.as_ref().to_vec());
+        self
+    }
+
+    /// The bytes that `send` would send.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.head.clone();
+        if let Some(body) = &self.body {
+            bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
+            bytes.extend_from_slice(body);
+        } else {
+            bytes.extend_from_slice(b"\r\n");
+        }
+        bytes
+    }
+
+    /// Sends it, and hands back its final answer.
+    ///
+    /// # Panics
+    /// If there is not exactly one, well-formed.
+    #[track_caller]
+    pub fn send(self) -> Answer {
+        let bytes = self.to_bytes();
+        let mut link = self.client.connect();
+        link.send(&bytes);
+        let mut answers = parse_answers(link.received(), |_| self.method == Method::Head);
+        answers.retain(|answer| answer.status >= 200);
+        match (answers.pop(), answers.len()) {
+            (Some(answer), 0) => answer,
+            (_, more) => panic!("{} answers instead of one: {}", more, link.received().escape_ascii()),
+        }
+    }
+}
+
+impl<S> std::fmt::Debug for Outgoing<'_, S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.to_bytes().escape_ascii())
+    }
+}
+
+/// One raw connection; see [`Client::connect`]. `C` is the client, borrowed or owned.
+pub struct Link<S: 'static, C: BorrowMut<Client<S>>> {
+    client: C,
+    state: PhantomData<S>,
+    connection: Connection,
+    received: Vec<u8>,
+    /// Sent, and not yet read by the server, as in a socket's receive queue.
+    queue: VecDeque<u8>,
+    queue_ends: bool,
+    /// How many more bytes the peer takes.
+    window: usize,
+    eof: bool,
+    write_shut: bool,
+    closed: Option<CloseReason>,
+}
+
+impl<S, C: BorrowMut<Client<S>>> Link<S, C> {
+    fn new(client: C) -> Link<S, C> {
+        let Client { peer, now, .. } = client.borrow();
+        Link {
+            connection: Connection::new(*peer, *now),
+            client,
+            state: PhantomData,
+            received: Vec::new(),
+            queue: VecDeque::new(),
+            queue_ends: false,
+            window: usize::MAX,
+            eof: false,
+            write_shut: false,
+            closed: None,
+        }
+    }
+
+    /// Sends bytes in one piece. While the server does not read, they wait as they would in a socket.
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.queue.extend(bytes);
+        self.pump();
+    }
+
+    /// Lets the server read what waits, as long as it wants to.
+    fn pump(&mut self) {
+        while !self.queue.is_empty()
+            && self.closed.is_none()
+            && self.connection.wants_read(&self.client.borrow().limits)
+        {
+            let Client { read, workspace, .. } = self.client.borrow_mut();
+            let space = self.connection.recv_space(read, &mut workspace.pool);
+            let n = self.queue.read(space).unwrap_or(0);
+            self.step(|connection, read, turn| connection.handle_recv(n, read, turn));
+        }
+        if self.queue_ends && self.queue.is_empty() && !self.eof {
+            self.eof = true;
+            self.step(|connection, _, turn| connection.handle_eof(turn));
+        }
+    }
+
+    /// Sends bytes one at a time.
+    pub fn send_bytewise(&mut self, bytes: &[u8]) {
+        bytes.chunks(1).for_each(|byte| self.send(byte));
+    }
+
+    /// Sends bytes cut at these offsets.
+    pub fn send_split(&mut self, bytes: &[u8], cuts: &[usize]) {
+        let mut from = 0;
+        for &cut in cuts.iter().chain([&bytes.len()]) {
+            let cut = cut.clamp(from, bytes.len());
+            self.send(&bytes[from..cut]);
+            from = cut;
+        }
+    }
+
+    /// Shuts down the sending side: the server sees the end of the stream and may still answer.
+    pub fn close_write(&mut self) {
+        self.queue_ends = true;
+        self.pump();
+    }
+
+    /// Lets time pass. Deadlines that lie within come due at the end of it.
+    pub fn advance(&mut self, by: Duration) {
+        self.client.borrow_mut().advance(by);
+        self.step(|connection, _, turn| connection.handle_timeout(turn));
+    }
+
+    /// From now on the peer takes this many more bytes of output and then none.
+    pub fn take_at_most(&mut self, bytes: usize) {
+        self.window = bytes;
+        self.step(|_, _, _| {});
+        self.pump();
+    }
+
+    /// Every byte that came back.
+    pub fn received(&self) -> &[u8] {
+        &self.received
+    }
+
+    /// What came back, as answers. None of the requests may have been HEAD; see [`Link::answers_to`].
+    #[track_caller]
+    pub fn answers(&self) -> Vec<Answer> {
+        parse_answers(&self.received, |_| false)
+    }
+
+    /// What came back, as answers to requests with these methods. Interim answers count for none.
+    #[track_caller]
+    pub fn answers_to(&self, methods: &[Method]) -> Vec<Answer> {
+        parse_answers(&self.received, |at| methods.get(at) == Some(&Method::Head))
+    }
+
+    /// Why the connection is closed, once it is.
+    pub fn closed(&self) -> Option<CloseReason> {
+        self.closed
+    }
+
+    /// Whether the server has shut down its sending side, or closed.
+    pub fn is_write_shut(&self) -> bool {
+        self.write_shut || self.closed.is_some()
+    }
+
+    /// Bytes of memory that the server holds for this connection, beside its fixed part.
+    pub fn held_bytes(&self) -> usize {
+        self.connection.held_bytes()
+    }
+
+    /// The state that handlers see.
+    pub fn state(&mut self) -> &mut S {
+        &mut self.client.borrow_mut().state
+    }
+
+    /// One event and all that follows from it, as the loop would do it.
+    fn step(&mut self, event: impl FnOnce(&mut Connection, &mut [u8], &mut Turn<'_, S>)) {
+        let Link { client, connection, received, window, write_shut, closed, .. } = self;
+        if closed.is_some() {
+            return;
+        }
+        let Client { routes, state, limits, workspace, read, now, .. } = client.borrow_mut();
+        let mut turn = Turn { workspace, routes, state, limits, now: *now };
+        event(connection, read, &mut turn);
+        loop {
+            let sent = connection.transmit(&mut turn.workspace.output, turn.now, |slices| {
+                let before = *window;
+                for slice in slices {
+                    let taken = slice.len().min(*window);
+                    received.extend_from_slice(&slice[..taken]);
+                    *window -= taken;
+                }
+                if before == 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(before - *window) }
+            });
+            debug_assert!(sent.is_ok(), "memory does not fail");
+            match connection.next(turn.now) {
+                Next::Stay => {}
+                Next::ShutdownWrite => *write_shut = true,
+                Next::Close(reason) => {
+                    *closed = Some(reason);
+                    connection.release(&mut turn.workspace.pool);
+                    return;
+                }
+            }
+            if !connection.can_go_on(turn.limits) {
+                return;
+            }
+            connection.handle_resume(&mut turn);
+        }
+    }
+}
+
+impl<S, C: BorrowMut<Client<S>>> Drop for Link<S, C> {
+    fn drop(&mut self) {
+        self.connection.release(&mut self.client.borrow_mut().workspace.pool);
+    }
+}
+
+impl<S, C: BorrowMut<Client<S>>> std::fmt::Debug for Link<S, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} after {}", self.connection, self.received.escape_ascii())
+    }
+}
+
+/// An answer, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    status: u16,
+    fields: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    /// The status code.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The first field with this name, in any letter case.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// All fields, in order.
+    pub fn fields(&self) -> &[(String, String)] {
+        &self.fields
+    }
+
+    /// The content.
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// The content as text.
+    ///
+    /// # Panics
+    /// If it is not UTF-8.
+    #[track_caller]
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("the content is UTF-8")
+    }
+}
+
+/// Takes answers apart, strictly: whatever a client could stumble over is a panic.
+#[track_caller]
+fn parse_answers(bytes: &[u8], is_head: impl Fn(usize) -> bool) -> Vec<Answer> {
+    let mut answers: Vec<Answer> = Vec::new();
+    let mut finals = 0;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let shown = rest.escape_ascii();
+        let head_len = rest.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or_else(|| panic!("half a head: {shown}"));
+        let head = std::str::from_utf8(&rest[..head_len]).expect("a head of ours is ASCII");
+        rest = &rest[head_len + 4..];
+        let mut lines = head.split("\r\n");
+        let status_line = lines.next().unwrap_or_default();
+        let status: u16 = match status_line.strip_prefix("HTTP/1.1 ").and_then(|line| line.split_once(' ')) {
+            Some((code, _)) if code.len() == 3 => code.parse().expect("a status code is a number"),
+            _ => panic!("no status-line: {status_line}"),
+        };
+        let fields: Vec<(String, String)> = lines
+            .map(|line| line.split_once(':').unwrap_or_else(|| panic!("no field line: {line}")))
+            .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+            .collect();
+        let length = fields
+            .iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case("content-length"))
+            .map(|(_, v)| v.parse::<usize>().unwrap_or_else(|_| panic!("no length: {v}")));
+        let has_content = status >= 200 && !matches!(status, 204 | 304) && !is_head(finals);
+        let len = match length {
+            Some(len) if has_content => len,
+            None if has_content => panic!("an answer without a length: {head}"),
+            _ => 0,
+        };
+        assert!(len <= rest.len(), "half an answer: {shown}");
+        let (body, next) = rest.split_at(len);
+        rest = next;
+        finals += usize::from(status >= 200);
+        answers.push(Answer { status, fields, body: body.to_vec() });
+    }
+    answers
+}

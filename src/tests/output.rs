@@ -1,0 +1,68 @@
+use std::io::IoSlice;
+use std::sync::Arc;
+
+use super::Seeded;
+use crate::output::{Borrowed, COPY_BYTES_MAX, Output, Unsent};
+
+fn gather(slices: &[IoSlice<'_>]) -> Vec<u8> {
+    slices.iter().flat_map(|slice| slice.iter().copied()).collect()
+}
+
+#[test]
+fn copied_and_borrowed_bytes_go_out_in_order_however_they_are_sent() {
+    let mut seeded = Seeded::new(3);
+    for _ in 0..500 {
+        let mut output = Output::new(0);
+        let mut unsent = Unsent::default();
+        let mut expected = Vec::new();
+        let mut got = Vec::new();
+        for turn in 0..4u8 {
+            for piece in 0..seeded.below(5) as u8 {
+                let bytes = vec![turn * 16 + piece; seeded.below(40)];
+                expected.extend_from_slice(&bytes);
+                if seeded.below(2) == 0 {
+                    output.bytes.extend_from_slice(&bytes);
+                } else {
+                    output.push_borrowed(Borrowed::Shared(Arc::from(bytes)));
+                }
+            }
+            let mut sent = 0;
+            if unsent.is_empty() {
+                let mut slices = [IoSlice::new(&[]); 16];
+                let filled = output.slices(&mut slices);
+                let all = gather(&slices[..filled]);
+                assert_eq!(all.len(), output.len());
+                sent = seeded.below(all.len() + 1);
+                got.extend_from_slice(&all[..sent]);
+            }
+            output.move_rest(sent, &mut unsent);
+            assert!(output.is_empty());
+            assert_eq!(unsent.len(), expected.len() - got.len());
+            let mut slices = [IoSlice::new(&[]); 3];
+            let filled = unsent.slices(&mut slices);
+            let some = gather(&slices[..filled]);
+            let taken = seeded.below(some.len() + 1);
+            got.extend_from_slice(&some[..taken]);
+            unsent.advance(taken);
+        }
+        while !unsent.is_empty() {
+            let mut slices = [IoSlice::new(&[]); 2];
+            let filled = unsent.slices(&mut slices);
+            let some = gather(&slices[..filled]);
+            got.extend_from_slice(&some);
+            unsent.advance(some.len());
+        }
+        assert_eq!(got, expected);
+    }
+}
+
+#[test]
+fn rolling_back_forgets_borrowed_bytes_too() {
+    let mut output = Output::new(0);
+    output.bytes.extend_from_slice(b"one");
+    let mark = output.mark();
+    output.bytes.extend_from_slice(b"two");
+    output.push_borrowed(Borrowed::Static(&[0; COPY_BYTES_MAX]));
+    output.roll_back(mark);
+    assert_eq!((output.len(), &*output.bytes), (3, &b"one"[..]));
+}

@@ -1,0 +1,111 @@
+use std::mem::MaybeUninit;
+
+use crate::head;
+use crate::limits::Limits;
+use crate::reject::Reject;
+use crate::target::{self, Form};
+
+fn read(line: &str, host: &str) -> Result<(Form, String, Option<String>, Option<String>, bool), Reject> {
+    let input = format!("{line} HTTP/1.1\r\n{host}\r\n");
+    let mut slots = [const { MaybeUninit::uninit() }; 8];
+    let head = head::parse(input.as_bytes(), &mut slots, &Limits::DEFAULT)?;
+    let t = target::read(&head)?;
+    Ok((t.form, t.path.to_owned(), t.query.map(str::to_owned), t.host.map(str::to_owned), t.escaped))
+}
+
+#[track_caller]
+fn accepts(line: &str, form: Form, path: &str, query: Option<&str>) {
+    let (got_form, got_path, got_query, ..) = read(line, "Host: a\r\n").unwrap_or_else(|r| panic!("{line}: {r:?}"));
+    assert_eq!((got_form, &*got_path, got_query.as_deref()), (form, path, query), "{line}");
+}
+
+#[track_caller]
+fn refuses(line: &str, reject: Reject) {
+    assert_eq!(read(line, "Host: a\r\n").map(|_| ()), Err(reject), "{line}");
+}
+
+#[test]
+fn the_four_forms_go_with_their_methods() {
+    accepts("GET /", Form::Origin, "/", None);
+    accepts("GET /a/b?c=d?e", Form::Origin, "/a/b", Some("c=d?e"));
+    accepts("GET /a?", Form::Origin, "/a", Some(""));
+    accepts("GET http://h/a?b", Form::Absolute, "/a", Some("b"));
+    accepts("GET hTTpS://h:80", Form::Absolute, "/", None);
+    accepts("GET http://h?q", Form::Absolute, "/", Some("q"));
+    accepts("OPTIONS *", Form::Asterisk, "*", None);
+    accepts("CONNECT h:443", Form::Authority, "", None);
+    for line in [
+        "GET *",
+        "GET foo",
+        "GET ?a=b",
+        "CONNECT /",
+        "CONNECT h",
+        "CONNECT :1",
+        "OPTIONS *a",
+        "GET ftp://h/",
+        "GET http:///",
+        "GET http://:80/",
+    ] {
+        refuses(line, Reject::Target);
+    }
+    refuses("GET http://u:p@h/", Reject::Userinfo);
+}
+
+#[test]
+fn a_path_holds_only_what_the_grammar_allows() {
+    accepts("GET /a-b._~!$&'()*+,;=:@", Form::Origin, "/a-b._~!$&'()*+,;=:@", None);
+    for byte in ["\"", "<", ">", "\\", "^", "`", "{", "|", "}", "#", "[", "]", "\u{e9}"] {
+        refuses(&format!("GET /a{byte}"), Reject::TargetByte);
+    }
+}
+
+#[test]
+fn a_query_also_holds_what_browsers_do_not_escape() {
+    accepts("GET /?a[b]=c|d{e}^`\\", Form::Origin, "/", Some("a[b]=c|d{e}^`\\"));
+    accepts("GET /?x=%", Form::Origin, "/", Some("x=%"));
+    for byte in ["\"", "<", ">", "#", "\u{e9}"] {
+        refuses(&format!("GET /?a{byte}"), Reject::TargetByte);
+    }
+}
+
+#[test]
+fn escapes_in_a_path_decode_to_text() {
+    for (path, escaped) in [("/a%20b", true), ("/%C3%A9", true), ("/%2F", true), ("/a", false)] {
+        assert_eq!(read(&format!("GET {path}"), "Host: a\r\n").map(|t| t.4), Ok(escaped), "{path}");
+    }
+    for path in ["/%", "/%2", "/%zz", "/%00", "/a%00b", "/%ff", "/%c0%af", "/%ed%a0%80", "/%u002e", "/%+1"] {
+        refuses(&format!("GET {path}"), Reject::TargetEscape);
+    }
+}
+
+#[test]
+fn dot_segments_never_reach_a_route() {
+    for path in ["/.", "/..", "/a/../b", "/a/./b", "/%2e", "/%2E%2e/", "/.%2e", "/..;/a", "/..;x=y"] {
+        refuses(&format!("GET {path}"), Reject::DotSegment);
+    }
+    for path in ["/...", "/.a", "/a.", "/a..b", "/%2ea", "/..a"] {
+        accepts(&format!("GET {path}"), Form::Origin, path, None);
+    }
+}
+
+#[test]
+fn host_is_present_once_and_well_formed() {
+    assert_eq!(read("GET /", "").map(|_| ()), Err(Reject::HostMissing));
+    for good in
+        ["a", "", "a:8080", "a:", "127.0.0.1:80", "[::1]:8080", "[v1.a:b]", "my_host", "A.B", "a%20b", "a.b.c-d~"]
+    {
+        let read = read("GET /", &format!("Host: {good}\r\n"));
+        assert_eq!(read.map(|t| t.3), Ok(Some(good.to_owned())), "{good}");
+    }
+    for bad in [
+        "a b", "a/b", "u@a", "http://a", "a:80:90", "[::1", "[::1]x", "[zz]", "a\\b", "\"a\"", "<a>", "a%zz", "a%2",
+        "a,b", "a:8o", "::1",
+    ] {
+        assert_eq!(read("GET /", &format!("Host: {bad}\r\n")).map(|_| ()), Err(Reject::Host), "{bad}");
+    }
+}
+
+#[test]
+fn the_host_of_an_absolute_form_wins() {
+    assert_eq!(read("GET http://h:1/", "Host: a\r\n").map(|t| t.3), Ok(Some("h:1".to_owned())));
+}
