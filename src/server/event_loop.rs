@@ -100,9 +100,14 @@ struct Accept {
 enum Stage {
     Serving,
     /// Handlers know; all goes on as before.
-    Announced { closes: Tick },
+    Announced {
+        closes: Tick,
+    },
     /// Nothing is accepted, and answers close. New connections that had no time to speak have it until `hush`.
-    Closing { hush: Tick, ends: Tick },
+    Closing {
+        hush: Tick,
+        ends: Tick,
+    },
     Stopped,
 }
 
@@ -267,13 +272,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     fn serve(&mut self, index: u32) {
         let Some(open) = self.slots[index as usize].open.as_mut() else { return };
         let limits = &self.limits;
-        let mut turn = Turn {
-            workspace: &mut self.workspace,
-            routes: self.routes,
-            state: &mut self.state,
-            limits,
-            now: self.now,
-        };
+        let mut turn =
+            Turn { workspace: &mut self.workspace, routes: self.routes, state: &mut self.state, limits, now: self.now };
         if open.connection.can_go_on(limits) {
             open.connection.handle_resume(&mut turn);
         }
@@ -564,10 +564,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
         self.accept.open = false;
         self.net.close_listener();
-        self.stage = Stage::Closing {
-            hush: self.now.after(FIRST_BYTE_GRACE),
-            ends: self.now.after(self.limits.drain_timeout),
-        };
+        self.stage =
+            Stage::Closing { hush: self.now.after(FIRST_BYTE_GRACE), ends: self.now.after(self.limits.drain_timeout) };
         tell(&mut self.hook, Event::Closing { open: self.stats.open });
         self.close_idle();
     }
