@@ -742,7 +742,7 @@ impl Connection {
         if !wants_body {
             let unread = unread(decision, turn.limits);
             let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
-            let wish = run(row, call, request, spans, (&mut [], 0), facts, turn);
+            let wish = run(row, call, request, &mut spans, (&mut [], 0), facts, turn);
             self.finish(wish, facts, decision.framing != Framing::NoBody, unread == Unread::Close, turn);
             return self.pass_over(unread, received, turn);
         }
@@ -769,7 +769,7 @@ impl Connection {
                 Receiving { head_len: 0, decision: *decision, body_bytes_max, decoder, content_end: content_len, pace };
             return Served::Waits(Box::new(receiving));
         };
-        let wish = run(row, call, request, spans, (rest, content_len), facts, turn);
+        let wish = run(row, call, request, &mut spans, (rest, content_len), facts, turn);
         self.finish(wish, facts, false, false, turn);
         Served::Body(body_len)
     }
@@ -829,7 +829,7 @@ impl Connection {
             let mut spans = Spans::default();
             let Ok(Found::Row(row)) = find(request, &mut spans, turn.routes) else { return };
             let Answer::Handler { call, .. } = &row.answer else { return };
-            let wish = run(row, *call, request, spans, (rest, content_len), facts, turn);
+            let wish = run(row, *call, request, &mut spans, (rest, content_len), facts, turn);
             self.finish(wish, facts, false, false, turn);
         });
         (start + used, end, true)
@@ -938,7 +938,7 @@ fn find<S>(request: Request<'_>, spans: &mut Spans, routes: &'static Routes<S>) 
 
 /// The path parameters: where they stand in the path, or, if they are escaped, decoded one behind the other.
 #[inline]
-fn params<'w, S>(row: &Row<S>, target: &Target<'w>, spans: Spans, decoded: &'w mut String) -> Params<'w> {
+fn params<'w, S>(row: &Row<S>, target: &Target<'w>, spans: &'w mut Spans, decoded: &'w mut String) -> Params<'w> {
     if !target.escaped {
         return Params { text: target.path, spans };
     }
@@ -946,7 +946,7 @@ fn params<'w, S>(row: &Row<S>, target: &Target<'w>, spans: Spans, decoded: &'w m
 }
 
 #[cold]
-fn decode_params<'w>(pattern: &str, path: &str, mut spans: Spans, decoded: &'w mut String) -> Params<'w> {
+fn decode_params<'w>(pattern: &str, path: &str, spans: &'w mut Spans, decoded: &'w mut String) -> Params<'w> {
     let mut bytes = std::mem::take(decoded).into_bytes();
     bytes.clear();
     for (span, name) in spans.iter_mut().zip(pattern.split('{').skip(1)) {
@@ -978,7 +978,7 @@ fn run<S>(
     row: &Row<S>,
     call: Call<S>,
     request: Request<'_>,
-    spans: Spans,
+    spans: &mut Spans,
     (padded, len): (&mut [u8], usize),
     facts: Facts,
     turn: &mut Turn<'_, S>,
@@ -1085,6 +1085,13 @@ impl Connection {
         turn.workspace.requests += 1;
         self.served = true;
         self.since = turn.now;
+        if let (Wish::Stay, true, Phase::Head { scanned, begun, empty_line }) =
+            (&wish, facts.persistent, &mut self.phase)
+        {
+            // The same as the assignment below, which would also have to look for something to drop.
+            (*scanned, *begun, *empty_line) = (0, false, false);
+            return;
+        }
         self.phase = match wish {
             Wish::Stay if facts.persistent => BETWEEN,
             Wish::Stay if body_unread => Phase::Closing { reason: CloseReason::BodyUnread, linger },

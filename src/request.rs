@@ -459,11 +459,11 @@ impl<'r> FromParam<'r> for Rest<'r> {
 pub const PARAMS_MAX: usize = 8;
 
 /// The path parameters of a matched request, by their place in the pattern.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Params<'r> {
     /// The path, or, where it had to be decoded, the decoded parameters behind each other.
     pub(crate) text: &'r str,
-    pub(crate) spans: Spans,
+    pub(crate) spans: &'r Spans,
 }
 
 /// Start and end of each parameter in [`Params::text`].
