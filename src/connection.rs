@@ -115,6 +115,8 @@ pub(crate) struct Workspace {
     pub(crate) pool: Pool,
     /// Decoded path parameters of the request being served.
     decoded: String,
+    /// The Host field that was checked last. Clients send the same one with every request.
+    checked_host: Vec<u8>,
     #[cfg(feature = "json")]
     tape: crate::json::Tape,
     /// Shutdown has begun: handlers can see it.
@@ -133,12 +135,29 @@ impl Workspace {
             output: Output::new(unix_seconds),
             pool: Pool::default(),
             decoded: String::new(),
+            checked_host: Vec::new(),
             #[cfg(feature = "json")]
             tape: crate::json::Tape::default(),
             draining: false,
             closing: false,
             requests: 0,
             panics: 0,
+        }
+    }
+}
+
+impl Workspace {
+    /// Checks the grammar of a Host field, unless it was checked just before.
+    #[inline]
+    fn check_host(&mut self, host: Option<&[u8]>) -> Result<(), Reject> {
+        match host {
+            Some(host) if host != self.checked_host => {
+                target::check_host(host)?;
+                self.checked_host.clear();
+                self.checked_host.extend_from_slice(host);
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -368,7 +387,7 @@ impl Connection {
     ///
     /// # Errors
     /// What `send` returned, except `WouldBlock`: then the rest waits here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(
         &mut self,
         output: &mut Output,
@@ -662,6 +681,7 @@ impl Connection {
         if decision.framing != Framing::NoBody {
             return None;
         }
+        turn.workspace.check_host(known.host).ok()?;
         let target = target::read(&head, known.host).ok()?;
         let asked = Received { head, target, peer: self.peer, draining: turn.workspace.draining };
         self.serve_asked(&asked, &decision, &mut [], 0, turn);
@@ -921,6 +941,9 @@ fn with_unusual_head<R>(
 #[inline]
 fn understand<'h>(head: Head<'h>, known: &Known<'h>) -> Result<Parsed<'h>, (Reject, bool)> {
     let refused = |reject| (reject, head.method == Method::Head);
+    if let Some(host) = known.host {
+        target::check_host(host).map_err(refused)?;
+    }
     let target = target::read(&head, known.host).map_err(refused)?;
     let decision = framing::decide(head.version, known).map_err(refused)?;
     Ok(Parsed { head, target, decision })
@@ -973,7 +996,7 @@ enum Wish {
 }
 
 /// Calls the handler of a row. Whatever it does, there is one answer in the output afterwards.
-#[inline]
+#[inline(always)]
 fn run<S>(
     row: &Row<S>,
     call: Call<S>,

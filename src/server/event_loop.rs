@@ -303,7 +303,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     /// Sends what a connection has to say, and leaves it as it should be until the next event.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, index: u32) {
         let Some(open) = self.slots[index as usize].open.as_mut() else { return };
         if open.writable || !self.workspace.output.is_empty() {
