@@ -322,7 +322,12 @@ impl Connection {
     #[inline]
     pub(crate) fn handle_recv<S>(&mut self, n: usize, read: &mut [u8], turn: &mut Turn<'_, S>) {
         if self.held.is_empty() {
-            let kept = self.serve(read, 0..n, n, turn);
+            let mut requests_left = turn.limits.requests_per_turn;
+            let start = self.serve_plain_run(&read[..n], &mut requests_left, turn);
+            if start == n && matches!(self.phase, Phase::Head { .. }) {
+                return;
+            }
+            let kept = self.serve(read, start..n, n, requests_left, turn);
             if !kept.is_empty() {
                 self.hold(&read[kept], turn);
             }
@@ -545,7 +550,7 @@ impl Connection {
     fn serve_held<S>(&mut self, fresh: usize, turn: &mut Turn<'_, S>) {
         let mut held = std::mem::take(&mut self.held);
         let filled = held.range();
-        let kept = self.serve(held.buffer(), filled, fresh, turn);
+        let kept = self.serve(held.buffer(), filled, fresh, turn.limits.requests_per_turn, turn);
         if kept.is_empty() {
             held.recycle(&mut turn.workspace.pool);
         } else {
@@ -565,10 +570,10 @@ impl Connection {
         buffer: &mut [u8],
         filled: Range<usize>,
         fresh: usize,
+        mut requests_left: usize,
         turn: &mut Turn<'_, S>,
     ) -> Range<usize> {
         let Range { mut start, mut end } = filled;
-        let mut requests_left = turn.limits.requests_per_turn;
         self.more = false;
         match &mut self.phase {
             Phase::Body(receiving) => receiving.pace.received += fresh as u64,
@@ -602,16 +607,6 @@ impl Connection {
                             _ => {}
                         }
                     }
-                    // Other methods have bodies, most often.
-                    if *scanned == 0
-                        && let [b'G' | b'H', ..] = window
-                        && let Some(used) = self.serve_plain(window, turn)
-                    {
-                        requests_left -= 1;
-                        start += used;
-                        continue;
-                    }
-                    let Phase::Head { scanned, begun, .. } = &mut self.phase else { break };
                     match head::scan(window, *scanned, turn.limits.head_bytes_max) {
                         Ok(Some(head_len)) => {
                             requests_left -= 1;
@@ -666,6 +661,26 @@ impl Connection {
             }
         }
         start..end
+    }
+
+    /// Requests without a body that stand one behind the other at the start of `bytes`. Returns where they end.
+    ///
+    /// All that most connections ever do. Whatever else there is, [`serve`](Connection::serve) takes up where this
+    /// leaves off.
+    #[inline(always)]
+    fn serve_plain_run<S>(&mut self, bytes: &[u8], requests_left: &mut usize, turn: &mut Turn<'_, S>) -> usize {
+        let mut start = 0;
+        while let [b'G' | b'H', ..] = bytes[start..]
+            && matches!(self.phase, Phase::Head { scanned: 0, begun: false, .. })
+            && *requests_left > 0
+            && turn.workspace.output.len() <= turn.limits.output_bytes_max
+            && self.unsent.is_none()
+        {
+            let Some(used) = self.serve_plain(&bytes[start..], turn) else { break };
+            start += used;
+            *requests_left -= 1;
+        }
+        start
     }
 
     /// A request without a body, read in one go from the window that it begins. Returns its length.
