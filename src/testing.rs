@@ -93,6 +93,7 @@ impl<S: 'static> Client<S> {
     /// From now on answers close their connections, and [`Request::is_draining`](crate::Request::is_draining) holds.
     pub fn begin_shutdown(&mut self) {
         self.workspace.draining = true;
+        self.workspace.closing = true;
     }
 
     /// GET on a connection of its own.
