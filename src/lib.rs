@@ -22,13 +22,13 @@ mod target;
 mod connection;
 mod held;
 
+#[cfg(feature = "json")]
+mod json;
 mod rejection;
 mod request;
 mod response;
 mod route;
 mod server;
-#[cfg(feature = "json")]
-mod json;
 
 #[cfg(feature = "internals")]
 #[doc(hidden)]
