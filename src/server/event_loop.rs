@@ -91,8 +91,19 @@ struct Accept {
     pending: bool,
     connections_max: usize,
     paused_until: Option<Tick>,
-    /// When it was last told that all connections are there.
-    full_told: Option<Tick>,
+    /// When it was last told that nothing can be accepted.
+    told: Option<Tick>,
+}
+
+impl Accept {
+    /// Whether it was not told a moment ago already that nothing can be accepted.
+    fn is_news(&mut self, now: Tick) -> bool {
+        let is_news = self.told.is_none_or(|told| now >= told.after(TOLD_AGAIN_AFTER));
+        if is_news {
+            self.told = Some(now);
+        }
+        is_news
+    }
 }
 
 /// How far shutdown has come.
@@ -155,7 +166,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                 pending: false,
                 connections_max: connections_max.min(limits.connections_max).max(1),
                 paused_until: None,
-                full_told: None,
+                told: None,
             },
             stage: Stage::Serving,
             now,
@@ -175,6 +186,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         if self.stage == Stage::Stopped {
             return Ok(false);
         }
+        let resumable = self.resumable.len();
         let mut batch = std::mem::take(&mut self.batch);
         let waited = self.net.wait(self.timeout(timeout_max), &mut batch);
         self.read_clocks();
@@ -184,7 +196,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         batch.clear();
         self.batch = batch;
         waited?;
-        self.resume();
+        self.resume(resumable);
         self.accept_waiting();
         while let Some(index) = self.timers.pop_due(self.now) {
             self.handle_timer(index);
@@ -205,8 +217,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         if self.accept.paused_until.is_some() || self.stage != Stage::Serving {
             let by_stage = match self.stage {
                 Stage::Announced { closes } => Some(closes),
-                Stage::Closing { hush, .. } if hush > self.now => Some(hush),
-                Stage::Closing { ends, .. } => Some(ends),
+                Stage::Closing { hush, ends } => Some(hush.min(ends)),
                 Stage::Serving | Stage::Stopped => None,
             };
             wake = [wake, self.accept.paused_until, by_stage].into_iter().flatten().min();
@@ -219,7 +230,6 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     fn read_clocks(&mut self) {
-        // Not max(): a clock that goes back breaks the contract of `Net`, and timers need it kept.
         self.now = self.net.now();
         self.idle_bucket = Bucket::of(self.now.after(self.limits.idle_timeout));
         if self.now >= self.second_end {
@@ -256,9 +266,9 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
     }
 
-    /// Serves those whose budget ended in the turn before.
-    fn resume(&mut self) {
-        for _ in 0..self.resumable.len() {
+    /// Serves those whose budget ended before this turn; they are the first in the list.
+    fn resume(&mut self, count: usize) {
+        for _ in 0..count {
             let Some(token) = self.resumable.pop_front() else { return };
             let index = token.index();
             let Some(slot) = self.slots.get_mut(index as usize) else { continue };
@@ -497,8 +507,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     #[cold]
     fn tell_full(&mut self) {
-        if self.accept.full_told.is_none_or(|told| self.now >= told.after(TOLD_AGAIN_AFTER)) {
-            self.accept.full_told = Some(self.now);
+        if self.accept.is_news(self.now) {
             tell(&mut self.hook, Event::Full { open: self.stats.open });
         }
     }
@@ -507,7 +516,9 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     fn pause_accepting(&mut self, error: &io::Error) {
         self.accept.paused_until = Some(self.now.after(ACCEPT_PAUSE));
         self.stats.accept_pauses += 1;
-        tell(&mut self.hook, Event::AcceptPaused { error });
+        if self.accept.is_news(self.now) {
+            tell(&mut self.hook, Event::AcceptPaused { error });
+        }
     }
 
     // ---- shutdown ------------------------------------------------------------------------------------------------
