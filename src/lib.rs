@@ -20,6 +20,7 @@ mod target;
 mod connection;
 mod held;
 
+mod extract;
 mod rejection;
 mod request;
 mod response;
@@ -33,6 +34,12 @@ mod json {
 pub mod testing;
 
 pub use connection::CloseReason;
+pub use extract::{
+    Basic, Bearer, Cookies, FieldName, Header, Optional, Realm, Restricted, SameSite, SetCookie, constant_time_eq,
+    fields,
+};
+#[cfg(feature = "json")]
+pub use extract::{Form, Query};
 pub use framing::Framing;
 pub use head::{Fields, Version};
 pub use limits::Limits;
@@ -45,4 +52,4 @@ pub use request::{
 pub use response::{Html, Redirect, Respond, Response, Sent, Static, WithField};
 pub use route::{Routes, Table};
 pub use status::Status;
-pub use target::Form;
+pub use target::Form as TargetForm;

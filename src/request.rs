@@ -81,6 +81,13 @@ impl<'r> Request<'r> {
         self.peer
     }
 
+    /// Whether the head announces a body. False for `Content-Length: 0`; chunks may still turn out to hold nothing.
+    pub fn has_body(&self) -> bool {
+        let known = &self.head.known;
+        let length_above_zero = || known.content_length.is_some_and(|digits| digits.iter().any(|&b| b != b'0'));
+        known.transfer_encoding.is_some() || length_above_zero()
+    }
+
     /// Whether shutdown has begun. A readiness route answers 503 from then on.
     pub fn is_draining(&self) -> bool {
         self.draining
@@ -148,6 +155,13 @@ pub trait Takes {
     type Part<'r>;
     /// Whether the body has to be received for it.
     const BODY: bool;
+
+    /// Whether it turned out that there is nothing: chunks without content. See [`Optional`](crate::Optional).
+    #[inline]
+    fn is_absent(part: &Self::Part<'_>) -> bool {
+        let _ = part;
+        false
+    }
 }
 
 /// Looks at the head and uses nothing up.
@@ -170,6 +184,10 @@ impl Takes for Nothing {
 impl Takes for TheBody {
     type Part<'r> = Body<'r>;
     const BODY: bool = true;
+    #[inline]
+    fn is_absent(part: &Body<'_>) -> bool {
+        part.is_empty()
+    }
 }
 
 impl Takes for TheWriter {
@@ -284,17 +302,11 @@ impl<'r, S> FromRequest<'r, S> for SocketAddr {
     }
 }
 
-impl<'r, S> FromRequest<'r, S> for Option<SocketAddr> {
+/// The address of the peer without its port. 500 where there is none.
+impl<'r, S> FromRequest<'r, S> for IpAddr {
     type Takes = Nothing;
-    fn from_request(request: &Request<'r>, (): (), _: &mut S) -> Result<Self, Rejection> {
-        Ok(request.peer())
-    }
-}
-
-impl<'r, S> FromRequest<'r, S> for Option<IpAddr> {
-    type Takes = Nothing;
-    fn from_request(request: &Request<'r>, (): (), _: &mut S) -> Result<Self, Rejection> {
-        Ok(request.peer().map(|peer| peer.ip()))
+    fn from_request(request: &Request<'r>, (): (), state: &mut S) -> Result<Self, Rejection> {
+        SocketAddr::from_request(request, (), state).map(|peer| peer.ip())
     }
 }
 
