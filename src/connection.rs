@@ -34,12 +34,13 @@ use crate::head::{self, Head, SLOTS_READY, Version};
 use crate::held::{Held, PADDING_LEN, Pool};
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
-use crate::output::{Output, Unsent};
+use crate::output::{Mark, Output, Unsent};
 use crate::reject::Reject;
 use crate::rejection::Rejection;
 use crate::request::{Body, Params, Parts, Request, Spans};
-use crate::response::{Facts, Respond, Response};
+use crate::response::{Facts, Respond, Response, Sent};
 use crate::route::{Answer, Call, Found, Routes, Row};
+use crate::status::Status;
 use crate::target::{self, Form, Target};
 
 /// A moment, in milliseconds of the driver's monotonic clock.
@@ -116,10 +117,14 @@ pub(crate) struct Workspace {
     decoded: String,
     #[cfg(feature = "json")]
     tape: crate::json::Tape,
-    /// Shutdown has begun: answers close.
+    /// Shutdown has begun: handlers can see it.
     pub(crate) draining: bool,
+    /// Shutdown has come to the connections: answers close.
+    pub(crate) closing: bool,
     /// Requests answered since the start.
     pub(crate) requests: u64,
+    /// Handlers that panicked since the start.
+    pub(crate) panics: u64,
 }
 
 impl Workspace {
@@ -131,7 +136,9 @@ impl Workspace {
             #[cfg(feature = "json")]
             tape: crate::json::Tape::default(),
             draining: false,
+            closing: false,
             requests: 0,
+            panics: 0,
         }
     }
 }
@@ -309,9 +316,13 @@ impl Connection {
         self.serve_held(0, turn);
     }
 
-    /// The socket failed.
+    /// The socket failed. After a last answer that is no news: the reason to close stays the one that it had.
+    #[cold]
     pub(crate) fn handle_reset(&mut self) {
-        self.phase = Phase::Closed(CloseReason::PeerReset);
+        self.phase = match self.phase {
+            Phase::Linger { reason, .. } | Phase::Closed(reason) => Phase::Closed(reason),
+            _ => Phase::Closed(CloseReason::PeerReset),
+        };
     }
 
     /// Looks at the clock. Does nothing before [`deadline`](Connection::deadline).
@@ -360,12 +371,13 @@ impl Connection {
             if output.is_empty() {
                 return Ok(());
             }
-            let sent = if output.is_plain() {
-                or_blocked(send(&[IoSlice::new(&output.bytes)]))?
+            let (sent, offered) = if output.is_plain() {
+                (or_blocked(send(&[IoSlice::new(&output.bytes)]))?, output.bytes.len())
             } else {
                 let mut slices = [IoSlice::new(&[]); SLICES_MAX];
                 let filled = output.slices(&mut slices);
-                or_blocked(send(&slices[..filled]))?
+                let slices = &slices[..filled];
+                (or_blocked(send(slices))?, slices.iter().map(|slice| slice.len()).sum())
             };
             if sent == output.len() {
                 output.clear();
@@ -373,7 +385,10 @@ impl Connection {
             }
             self.unsent_since = now;
             output.move_rest(sent, self.unsent.insert(Box::default()));
-            return Ok(());
+            if sent < offered {
+                return Ok(());
+            }
+            // More segments than one call takes, and the socket is not full: no event would come to send the rest.
         }
         self.transmit_unsent(output, now, send)
     }
@@ -463,6 +478,11 @@ impl Connection {
     /// Whether it waits for a request of which nothing has come, and owes nothing.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Head { begun: false, .. }) && self.held.is_empty() && self.unsent.is_none()
+    }
+
+    /// When it was accepted, if nothing was answered on it yet.
+    pub(crate) fn unserved_since(&self) -> Option<Tick> {
+        (!self.served).then_some(self.since)
     }
 
     /// Bytes of memory held beside the struct itself.
@@ -639,7 +659,7 @@ impl Connection {
                     let unread = self.answer_early(&decision, facts, turn, |response| match missing {
                         Found::Options(allow) => response.options(allow),
                         Found::MethodNotAllowed(allow) => response.method_not_allowed(allow),
-                        _ => response.status(crate::Status::NOT_FOUND).text("no route matches this path"),
+                        _ => response.status(Status::NOT_FOUND).text("no route matches this path"),
                     });
                     used += self.pass_over(unread, received, turn);
                     return;
@@ -951,7 +971,7 @@ fn run<S>(
 }
 
 #[cold]
-fn answer_rejection(rejection: Rejection, output: &mut Output, mark: crate::output::Mark, facts: Facts) {
+fn answer_rejection(rejection: Rejection, output: &mut Output, mark: Mark, facts: Facts) {
     output.roll_back(mark);
     let _ = rejection.respond(Response::new(output, &mut false, facts));
 }
@@ -981,7 +1001,7 @@ impl Connection {
         Facts {
             head_only: head.method == Method::Head,
             http10: head.version == Version::Http10,
-            persistent: decision.persistent && !turn.workspace.draining,
+            persistent: decision.persistent && !turn.workspace.closing,
         }
     }
 
@@ -992,7 +1012,7 @@ impl Connection {
         decision: &Decision,
         facts: Facts,
         turn: &mut Turn<'_, S>,
-        write: impl FnOnce(Response<'_>) -> crate::response::Sent<'_>,
+        write: impl FnOnce(Response<'_>) -> Sent<'_>,
     ) -> Unread {
         let unread = unread(decision, turn.limits);
         let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
@@ -1018,10 +1038,13 @@ impl Connection {
         self.phase = match wish {
             Wish::Stay if facts.persistent => BETWEEN,
             Wish::Stay if body_unread => Phase::Closing { reason: CloseReason::BodyUnread, linger },
-            Wish::Stay if turn.workspace.draining => Phase::Closing { reason: CloseReason::Drained, linger },
+            Wish::Stay if turn.workspace.closing => Phase::Closing { reason: CloseReason::Drained, linger },
             Wish::Stay => Phase::Closing { reason: CloseReason::AskedByPeer, linger },
             Wish::Close => Phase::Closing { reason: CloseReason::AskedByHandler, linger },
-            Wish::Panicked => Phase::Closing { reason: CloseReason::HandlerPanicked, linger: true },
+            Wish::Panicked => {
+                turn.workspace.panics += 1;
+                Phase::Closing { reason: CloseReason::HandlerPanicked, linger: true }
+            }
         };
     }
 

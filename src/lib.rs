@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod macros;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ mod chunked;
 mod framing;
 mod head;
 mod output;
+mod proxy;
 mod target;
 
 mod connection;
@@ -25,12 +27,17 @@ mod rejection;
 mod request;
 mod response;
 mod route;
+mod server;
 #[cfg(feature = "json")]
 mod json {
     #[derive(Debug, Default)]
     pub(crate) struct Tape;
 }
 
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+#[allow(missing_docs)]
+pub mod internals;
 pub mod testing;
 
 pub use connection::CloseReason;
@@ -51,5 +58,27 @@ pub use request::{
 };
 pub use response::{Html, Redirect, Respond, Response, Sent, Static, WithField};
 pub use route::{Routes, Table};
+pub use server::{Event, Handle, Level, Listen, Running, Server, Stats};
 pub use status::Status;
 pub use target::Form as TargetForm;
+
+/// What `routes!` expands to. No stability is promised.
+#[doc(hidden)]
+#[allow(missing_docs)]
+pub mod __private {
+    pub use std::option::Option;
+    pub use std::primitive::{bool, str, u8};
+    pub use std::result::Result;
+    pub use std::{compile_error, stringify};
+
+    #[cfg(feature = "internals")]
+    pub use crate::route::owned::{Answered, OwnedTable};
+
+    pub use crate::request::Parts;
+    pub use crate::response::{Constant, ConstantHead, constant_head};
+    pub use crate::route::build::{
+        Arrays, Line, Options, Sizes, is_param, place, rows, rows_len, sizes_max, text, text_len,
+    };
+    pub use crate::route::row::{Ask, Done, Moment, Slot, Source, finish};
+    pub use crate::route::{Answer, Row};
+}

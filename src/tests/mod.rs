@@ -1,10 +1,13 @@
 //! Tests of the layers below the machine, and the slow, obvious twins that the fast paths are compared with.
 
 mod chunked;
+mod connection;
 mod framing;
 mod head;
+mod layers;
 mod naive;
 mod output;
+mod proxy;
 mod target;
 
 /// A generator for tests that need many different inputs and the same ones each time (xorshift64*).
