@@ -34,6 +34,3 @@ pub use optional::Optional;
 #[cfg(feature = "json")]
 pub use query::Query;
 pub use set_cookie::{SameSite, SetCookie};
-
-#[cfg(test)]
-mod tests;

@@ -101,6 +101,13 @@ impl<'r, S: ?Sized, X: FromRequest<'r, S>> FromRequest<'r, S> for Result<X, Reje
     }
 }
 
+/// `Option<Result<X, Rejection>>` tells apart what is absent, what is refused and what is there.
+impl<X: Optional> Optional for Result<X, Rejection> {
+    fn is_absent(request: &Request<'_>) -> bool {
+        X::is_absent(request)
+    }
+}
+
 impl Optional for RawQuery<'_> {
     fn is_absent(request: &Request<'_>) -> bool {
         request.query().is_none()

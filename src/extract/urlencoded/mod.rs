@@ -54,6 +54,3 @@ fn gather<'r, T: Deserialize<'r>>(pairs: impl Iterator<Item = Result<Pair<'r>, F
 const PAIRS_READY: usize = 16;
 
 const _: () = assert!(PAIRS_MAX == 1000, "the sentence in `gather` says 1000");
-
-#[cfg(test)]
-mod tests;
