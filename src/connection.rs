@@ -351,11 +351,6 @@ impl Connection {
         }
     }
 
-    /// Ends the connection now, whatever it is doing.
-    pub(crate) fn handle_abort(&mut self, reason: CloseReason) {
-        self.phase = Phase::Closed(reason);
-    }
-
     /// Offers the output of this turn, and what earlier turns left, to `send`, which returns how much it took.
     ///
     /// # Errors

@@ -29,10 +29,7 @@ mod response;
 mod route;
 mod server;
 #[cfg(feature = "json")]
-mod json {
-    #[derive(Debug, Default)]
-    pub(crate) struct Tape;
-}
+mod json;
 
 #[cfg(feature = "internals")]
 #[doc(hidden)]

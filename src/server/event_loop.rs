@@ -100,9 +100,14 @@ struct Accept {
 enum Stage {
     Serving,
     /// Handlers know; all goes on as before.
-    Announced { closes: Tick },
+    Announced {
+        closes: Tick,
+    },
     /// Nothing is accepted, and answers close. New connections that had no time to speak have it until `hush`.
-    Closing { hush: Tick, ends: Tick },
+    Closing {
+        hush: Tick,
+        ends: Tick,
+    },
     Stopped,
 }
 
@@ -170,6 +175,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         if self.stage == Stage::Stopped {
             return Ok(false);
         }
+        let resumable = self.resumable.len();
         let mut batch = std::mem::take(&mut self.batch);
         let waited = self.net.wait(self.timeout(timeout_max), &mut batch);
         self.read_clocks();
@@ -179,7 +185,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         batch.clear();
         self.batch = batch;
         waited?;
-        self.resume();
+        self.resume(resumable);
         self.accept_waiting();
         while let Some(index) = self.timers.pop_due(self.now) {
             self.handle_timer(index);
@@ -200,8 +206,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         if self.accept.paused_until.is_some() || self.stage != Stage::Serving {
             let by_stage = match self.stage {
                 Stage::Announced { closes } => Some(closes),
-                Stage::Closing { hush, .. } if hush > self.now => Some(hush),
-                Stage::Closing { ends, .. } => Some(ends),
+                Stage::Closing { hush, ends } => Some(hush.min(ends)),
                 Stage::Serving | Stage::Stopped => None,
             };
             wake = [wake, self.accept.paused_until, by_stage].into_iter().flatten().min();
@@ -251,9 +256,9 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
     }
 
-    /// Serves those whose budget ended in the turn before.
-    fn resume(&mut self) {
-        for _ in 0..self.resumable.len() {
+    /// Serves those whose budget ended before this turn; they are the first in the list.
+    fn resume(&mut self, count: usize) {
+        for _ in 0..count {
             let Some(token) = self.resumable.pop_front() else { return };
             let index = token.index();
             let Some(slot) = self.slots.get_mut(index as usize) else { continue };
@@ -267,13 +272,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     fn serve(&mut self, index: u32) {
         let Some(open) = self.slots[index as usize].open.as_mut() else { return };
         let limits = &self.limits;
-        let mut turn = Turn {
-            workspace: &mut self.workspace,
-            routes: self.routes,
-            state: &mut self.state,
-            limits,
-            now: self.now,
-        };
+        let mut turn =
+            Turn { workspace: &mut self.workspace, routes: self.routes, state: &mut self.state, limits, now: self.now };
         if open.connection.can_go_on(limits) {
             open.connection.handle_resume(&mut turn);
         }
@@ -564,10 +564,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
         self.accept.open = false;
         self.net.close_listener();
-        self.stage = Stage::Closing {
-            hush: self.now.after(FIRST_BYTE_GRACE),
-            ends: self.now.after(self.limits.drain_timeout),
-        };
+        self.stage =
+            Stage::Closing { hush: self.now.after(FIRST_BYTE_GRACE), ends: self.now.after(self.limits.drain_timeout) };
         tell(&mut self.hook, Event::Closing { open: self.stats.open });
         self.close_idle();
     }

@@ -16,6 +16,8 @@ mod net;
 #[cfg(unix)]
 mod signals;
 mod sockets;
+#[cfg(test)]
+mod tests;
 mod timers;
 
 pub use event::{Event, Level, Stats};
@@ -337,23 +339,5 @@ impl Handle {
     /// [`shutdown`](Handle::shutdown). Of several delays the one that ends first counts.
     pub fn shutdown_after(&self, delay: Duration) {
         self.mailbox.ask_for_shutdown(delay);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn descriptors_are_left_to_the_program() {
-        assert_eq!([64, 100, 128, 1024].map(connections_for), [32, 50, 64, 960]);
-    }
-
-    #[test]
-    fn servers_and_handles_can_be_sent_to_other_threads() {
-        fn is_send<T: Send>() {}
-        is_send::<Server>();
-        is_send::<Handle>();
-        is_send::<Running<u64>>();
     }
 }

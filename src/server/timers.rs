@@ -273,12 +273,17 @@ mod tests {
                     _ => {
                         now += random.below_any([2, 300, 20_000, 2_000_000]);
                         let expected: Vec<u32> = (0..slots)
-                            .filter(|slot| deadlines[*slot as usize].is_some_and(|d: Tick| Bucket::of(d).due().0 <= now))
+                            .filter(|slot| {
+                                deadlines[*slot as usize].is_some_and(|d: Tick| Bucket::of(d).due().0 <= now)
+                            })
                             .collect();
                         let may = deadlines.clone();
                         let fired = fire(&mut timers, Tick(now), &mut deadlines);
                         assert!(expected.iter().all(|slot| fired.contains(slot)), "seed {seed}: late");
-                        assert!(fired.iter().all(|slot| may[*slot as usize].is_some_and(|d| d.0 <= now)), "seed {seed}");
+                        assert!(
+                            fired.iter().all(|slot| may[*slot as usize].is_some_and(|d| d.0 <= now)),
+                            "seed {seed}"
+                        );
                         assert!(timers.next_due().is_none_or(|due| due.0 > now), "seed {seed}: the loop would spin");
                     }
                 }
