@@ -23,13 +23,13 @@ mod connection;
 mod held;
 
 mod extract;
+#[cfg(feature = "json")]
+mod json;
 mod rejection;
 mod request;
 mod response;
 mod route;
 mod server;
-#[cfg(feature = "json")]
-mod json;
 
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -43,7 +43,7 @@ pub use extract::{
     fields,
 };
 #[cfg(feature = "json")]
-pub use extract::{Form, Query};
+pub use extract::{Form, Json, Query};
 pub use framing::Framing;
 pub use head::{Fields, Version};
 pub use limits::Limits;

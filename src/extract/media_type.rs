@@ -12,7 +12,7 @@ use crate::status::Status;
 ///   itself is still read strictly.
 /// - The field twice is refused: nobody knows which of them counts.
 #[inline]
-pub(crate) fn expect(
+pub(super) fn expect(
     request: &Request<'_>,
     expected: &'static str,
     accepts: fn(&[u8]) -> bool,
@@ -26,7 +26,7 @@ pub(crate) fn expect(
 }
 
 /// `application/json`, and whatever is built on it: `application/*+json` (RFC 6839 3.1).
-pub(crate) fn is_json(essence: &[u8]) -> bool {
+pub(super) fn is_json(essence: &[u8]) -> bool {
     if essence.eq_ignore_ascii_case(b"application/json") {
         return true;
     }
@@ -39,7 +39,7 @@ pub(crate) fn is_json(essence: &[u8]) -> bool {
 }
 
 /// `application/x-www-form-urlencoded`.
-pub(crate) fn is_form(essence: &[u8]) -> bool {
+pub(super) fn is_form(essence: &[u8]) -> bool {
     essence.eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
 }
 
