@@ -7,7 +7,7 @@ use super::optional::Optional;
 use crate::json::{self, JsonError, Kind};
 use crate::rejection::Rejection;
 use crate::request::{Body, FromRequest, Request, TheBody};
-use crate::response::{Respond, Response, Sent};
+use crate::response::{JSON, Respond, Response, Sent};
 use crate::status::Status;
 
 /// As an argument: a body of JSON (RFC 8259), read as `T`. As an answer: `T`, written as JSON.
@@ -104,7 +104,7 @@ impl<T> Optional for Json<T> {
 impl<T: Serialize> Respond for Json<T> {
     #[inline]
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
-        response.written("application/json", |out| json::write(out, &self.0))
+        response.written(JSON, |out| json::write(out, &self.0))
     }
 }
 
