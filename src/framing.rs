@@ -28,6 +28,14 @@ pub struct Decision {
     pub expects_continue: bool,
 }
 
+impl Decision {
+    /// Whether content is announced. Chunks may still turn out to hold none.
+    #[inline(always)]
+    pub(crate) fn has_body(&self) -> bool {
+        !matches!(self.framing, Framing::NoBody | Framing::Length(0))
+    }
+}
+
 /// RFC 9112 6.3 and 9.3, and RFC 9110 10.1.1 for `Expect`.
 #[inline(always)]
 pub(crate) fn decide(version: Version, known: &Known<'_>) -> Result<Decision, Reject> {

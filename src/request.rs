@@ -30,6 +30,7 @@ pub struct Request<'r>(pub(crate) &'r Received<'r>);
 pub(crate) struct Received<'r> {
     pub(crate) head: Head<'r>,
     pub(crate) target: Target<'r>,
+    pub(crate) has_body: bool,
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) draining: bool,
 }
@@ -83,6 +84,11 @@ impl<'r> Request<'r> {
     /// The address of the peer, taken at accept. None on a unix socket and in the test client.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.0.peer
+    }
+
+    /// Whether the head announces a body. False for `Content-Length: 0`; chunks may still turn out to hold nothing.
+    pub fn has_body(&self) -> bool {
+        self.0.has_body
     }
 
     /// Whether shutdown has begun. A readiness route answers 503 from then on.
@@ -152,6 +158,13 @@ pub trait Takes {
     type Part<'r>;
     /// Whether the body has to be received for it.
     const BODY: bool;
+
+    /// Whether it turned out that there is nothing: chunks without content. See [`Optional`](crate::Optional).
+    #[inline]
+    fn is_absent(part: &Self::Part<'_>) -> bool {
+        let _ = part;
+        false
+    }
 }
 
 /// Looks at the head and uses nothing up.
@@ -174,6 +187,10 @@ impl Takes for Nothing {
 impl Takes for TheBody {
     type Part<'r> = Body<'r>;
     const BODY: bool = true;
+    #[inline]
+    fn is_absent(part: &Body<'_>) -> bool {
+        part.is_empty()
+    }
 }
 
 impl Takes for TheWriter {
@@ -288,17 +305,11 @@ impl<'r, S> FromRequest<'r, S> for SocketAddr {
     }
 }
 
-impl<'r, S> FromRequest<'r, S> for Option<SocketAddr> {
+/// The address of the peer without its port. 500 where there is none.
+impl<'r, S> FromRequest<'r, S> for IpAddr {
     type Takes = Nothing;
-    fn from_request(request: &Request<'r>, (): (), _: &mut S) -> Result<Self, Rejection> {
-        Ok(request.peer())
-    }
-}
-
-impl<'r, S> FromRequest<'r, S> for Option<IpAddr> {
-    type Takes = Nothing;
-    fn from_request(request: &Request<'r>, (): (), _: &mut S) -> Result<Self, Rejection> {
-        Ok(request.peer().map(|peer| peer.ip()))
+    fn from_request(request: &Request<'r>, (): (), state: &mut S) -> Result<Self, Rejection> {
+        SocketAddr::from_request(request, (), state).map(|peer| peer.ip())
     }
 }
 
