@@ -22,15 +22,14 @@ mod target;
 mod connection;
 mod held;
 
+mod extract;
+#[cfg(feature = "json")]
+mod json;
 mod rejection;
 mod request;
 mod response;
 mod route;
-#[cfg(feature = "json")]
-mod json {
-    #[derive(Debug, Default)]
-    pub(crate) struct Tape;
-}
+mod server;
 
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -39,6 +38,12 @@ pub mod internals;
 pub mod testing;
 
 pub use connection::CloseReason;
+pub use extract::{
+    Basic, Bearer, Cookies, FieldName, Header, Optional, Realm, Restricted, SameSite, SetCookie, constant_time_eq,
+    fields,
+};
+#[cfg(feature = "json")]
+pub use extract::{Form, Json, Query};
 pub use framing::Framing;
 pub use head::{Fields, Version};
 pub use limits::Limits;
@@ -50,8 +55,9 @@ pub use request::{
 };
 pub use response::{Html, Redirect, Respond, Response, Sent, Static, WithField};
 pub use route::{Routes, Table};
+pub use server::{Event, Handle, Level, Listen, Running, Server, Stats};
 pub use status::Status;
-pub use target::Form;
+pub use target::Form as TargetForm;
 
 /// What `routes!` expands to. No stability is promised.
 #[doc(hidden)]

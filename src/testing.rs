@@ -90,9 +90,15 @@ impl<S: 'static> Client<S> {
         self.workspace.output.date.set(UNIX_SECONDS_AT_START + self.now.0 / 1000);
     }
 
-    /// From now on answers close their connections, and [`Request::is_draining`](crate::Request::is_draining) holds.
+    /// From now on [`Request::is_draining`](crate::Request::is_draining) holds, as after a `shutdown_after`.
+    pub fn announce_shutdown(&mut self) {
+        self.workspace.draining = true;
+    }
+
+    /// From now on answers close their connections too.
     pub fn begin_shutdown(&mut self) {
         self.workspace.draining = true;
+        self.workspace.closing = true;
     }
 
     /// GET on a connection of its own.

@@ -165,7 +165,7 @@ fn pipelined_requests_are_answered_in_order_and_a_body_is_no_request() {
 #[test]
 fn an_error_in_a_pipeline_lets_earlier_answers_out_and_runs_nothing_behind_it() {
     let input = "GET / HTTP/1.1\r\nHost: x\r\n\r\nBAD LINE\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n";
-    check(input, &[(200, "hello"), (400, Reject::Version.sentence())], None);
+    check(input, &[(200, "hello"), (400, Reject::RequestLine.sentence())], None);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn doubtful_messages_are_refused_and_what_follows_is_not_looked_at() {
         ("GET / HTTP/2.0\r\nHost: x\r\n\r\n", Reject::VersionUnsupported),
         ("\u{16}\u{3}\u{1}", Reject::FirstByte),
         ("CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", Reject::Connect),
-        ("PROXY TCP4 1.2.3.4 5.6.7.8 1 80\r\n\r\n", Reject::RequestLine),
+        ("PROXY TCP4 1.2.3.4 5.6.7.8 1 80\r\n\r\n", Reject::Version),
     ] {
         refuses(input, reject);
         refuses(&format!("{input}{next}"), reject);
@@ -595,6 +595,9 @@ fn deadlines_are_kept_and_none_moves_with_each_byte() {
 fn while_draining_answers_close_and_handlers_can_tell() {
     let mut client = client();
     assert_eq!(client.get("/draining").status(), 200);
+    client.announce_shutdown();
+    let answer = client.get("/draining");
+    assert_eq!((answer.status(), answer.field("connection")), (503, None));
     client.begin_shutdown();
     let mut link = client.connect();
     link.send(b"GET /draining HTTP/1.1\r\nHost: x\r\n\r\n");

@@ -13,7 +13,7 @@ const LAYERS: [&[&str]; 6] = [
 ];
 
 /// Foreign crates and the modules that may name them.
-const FOREIGN: [(&str, &[&str]); 9] = [
+const FOREIGN: [(&str, &[&str]); 10] = [
     ("mio", &["server"]),
     ("socket2", &["server"]),
     ("signal_hook", &["server"]),
@@ -21,6 +21,7 @@ const FOREIGN: [(&str, &[&str]); 9] = [
     ("httparse", &["head"]),
     ("httpdate", &["date", "extract"]),
     ("itoa", &["response", "json"]),
+    ("ryu", &["json"]),
     ("simd_json", &["json"]),
     ("serde", &["json", "extract", "internals"]),
 ];
