@@ -693,7 +693,13 @@ impl Connection {
         }
         turn.workspace.check_host(known.host).ok()?;
         let target = target::read(&head, known.host).ok()?;
-        let asked = Received { head, target, has_body: decision.has_body(), peer: self.peer, draining: turn.workspace.draining };
+        let asked = Received {
+            head,
+            target,
+            has_body: decision.has_body(),
+            peer: self.peer,
+            draining: turn.workspace.draining,
+        };
         self.serve_asked(&asked, &decision, &mut [], 0, turn);
         Some(head_len)
     }
@@ -711,7 +717,13 @@ impl Connection {
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
         let served = with_head(head_bytes, turn.limits, |parsed| match parsed {
             Ok(Parsed { head, target, decision }) => {
-                let asked = Received { head, target, has_body: decision.has_body(), peer: self.peer, draining: turn.workspace.draining };
+                let asked = Received {
+                    head,
+                    target,
+                    has_body: decision.has_body(),
+                    peer: self.peer,
+                    draining: turn.workspace.draining,
+                };
                 self.serve_asked(&asked, &decision, rest, received, turn)
             }
             Err((reject, head_only)) => self.refused(reject, head_only, turn),
@@ -761,13 +773,21 @@ impl Connection {
                 return self.answer_early(decision, facts, received, turn, |response| response.constant(constant));
             }
         };
-        let state = &mut *turn.state;
-        let wants_body = match catch_unwind(AssertUnwindSafe(|| check(&request, state))) {
-            Ok(Ok(wants_body)) => wants_body,
-            Ok(Err(rejection)) => {
-                return self.answer_early(decision, facts, received, turn, |response| rejection.respond(response));
+        let wants_body = match check {
+            None => false,
+            Some(check) => {
+                let mut spans = spans;
+                let params = params(row, &request.0.target, &mut spans, &mut turn.workspace.decoded);
+                let state = &mut *turn.state;
+                match catch_unwind(AssertUnwindSafe(|| check(&request, &params, state))) {
+                    Ok(Ok(wants_body)) => wants_body,
+                    Ok(Err(rejection)) => {
+                        return self
+                            .answer_early(decision, facts, received, turn, |response| rejection.respond(response));
+                    }
+                    Err(_panic) => return self.answer_panic(facts, turn),
+                }
             }
-            Err(_panic) => return self.answer_panic(facts, turn),
         };
         if !wants_body {
             let unread = unread(decision, turn.limits);
@@ -853,7 +873,13 @@ impl Connection {
         with_head(head_bytes, turn.limits, |parsed| {
             // The head was parsed and routed before with the same outcome; only the borrows are new.
             let Ok(Parsed { head, target, decision }) = parsed else { return };
-            let asked = Received { head, target, has_body: decision.has_body(), peer: self.peer, draining: turn.workspace.draining };
+            let asked = Received {
+                head,
+                target,
+                has_body: decision.has_body(),
+                peer: self.peer,
+                draining: turn.workspace.draining,
+            };
             let request = Request(&asked);
             let facts = self.facts(&asked.head, &decision, turn);
             let mut spans = Spans::default();
