@@ -7,7 +7,7 @@
 //!
 //! Knows patterns, methods and numbers of rows; knows no handlers.
 
-use super::pattern::{Fault, LITERAL_BYTES_MAX, Segment, Segments, same};
+use super::pattern::{Fault, LITERAL_BYTES_MAX, SEGMENTS_MAX, Segment, Segments, same};
 use crate::method::{Method, Methods};
 use crate::request::Spans;
 use crate::target;
@@ -670,6 +670,9 @@ impl<'b, 't> Growing<'b, 't> {
             return Err(Refusal::TableTooLarge);
         }
         let parent = self.nodes[from as usize];
+        if parent.depth as usize == SEGMENTS_MAX {
+            return Err(Refusal::Fault(Fault::TooManySegments));
+        }
         let node = Node { text, parent: from, depth: parent.depth + 1, params: parent.params, ..Node::ROOT };
         match segment {
             Segment::Param(_) | Segment::Rest(_) => {
