@@ -5,7 +5,7 @@
 
 use super::pattern::{self, Fault, Names};
 pub use super::trie::Sizes;
-use super::trie::{End, Growing, Node, Refusal, Trie, pack_into, slashes};
+use super::trie::{End, Growing, Node, Refusal, Trie, pack_into};
 use super::{Answer, Call, Check, Routes, Row, Table};
 use crate::method::{Method, Methods};
 use crate::response::Constant;
@@ -88,7 +88,7 @@ pub const fn prove_lines<S>(lines: &[Line<S>]) {
             Line::Row { method, names, row } => {
                 let params = check_row(method, row.pattern);
                 if let Some(names) = names {
-                    check_names(method, row.pattern, params.as_slice(), names);
+                    check_names(method, row.pattern, &params, names);
                 }
             }
         }
@@ -97,7 +97,7 @@ pub const fn prove_lines<S>(lines: &[Line<S>]) {
 }
 
 #[track_caller]
-const fn check_row(method: &str, pattern: &'static str) -> Names<'static> {
+const fn check_row(method: &str, pattern: &str) -> Names {
     match Method::from_token(method.as_bytes()) {
         Method::Other => {
             refuse_row(method, pattern, "the method is none of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS and TRACE")
@@ -115,7 +115,7 @@ const fn check_row(method: &str, pattern: &'static str) -> Names<'static> {
 ///
 /// A name that begins with `_` says that nobody takes it, as it does in Rust.
 #[track_caller]
-const fn check_names(method: &str, pattern: &str, params: &[&[u8]], names: &[&str]) {
+const fn check_names(method: &str, pattern: &str, params: &Names, names: &[&str]) {
     let mut at = 0;
     while at < names.len() {
         let mut before = 0;
@@ -130,7 +130,7 @@ const fn check_names(method: &str, pattern: &str, params: &[&[u8]], names: &[&st
     }
     let mut param = 0;
     while param < params.len() {
-        let name = params[param];
+        let name = params.get(pattern, param);
         let mut taken = matches!(name, [b'_', ..]);
         let mut at = 0;
         while at < names.len() && !taken {
@@ -155,7 +155,7 @@ const fn check_prefix(prefix: &str) {
         [] => return,
         [.., b'/'] => "a prefix does not end with `/`, for the patterns behind it begin with one",
         _ => match pattern::check(prefix) {
-            Ok(names) if names.as_slice().is_empty() => return,
+            Ok(names) if names.len() == 0 => return,
             Ok(_) => "a prefix has no parameters",
             Err(Fault::NoSlash) => "a prefix begins with `/`",
             Err(fault) => fault.sentence(),
@@ -263,7 +263,12 @@ pub const fn sizes_max<S>(rows: &[Row<S>]) -> Sizes {
     let mut segments = 0;
     let mut at = 0;
     while at < rows.len() {
-        segments += slashes(rows[at].pattern.as_bytes());
+        let pattern = rows[at].pattern.as_bytes();
+        let mut byte = 0;
+        while byte < pattern.len() {
+            segments += (pattern[byte] == b'/') as usize;
+            byte += 1;
+        }
         at += 1;
     }
     Sizes::for_at_most(segments, rows.len())
@@ -321,11 +326,7 @@ impl<const NODES: usize, const INDEX: usize, const ENDS: usize> Arrays<NODES, IN
                 let text = text.and("matches the same requests as ").and(other.method.as_str());
                 text.and(" \"").and(other.pattern).and("\"")
             }
-            // Said where its line is proven, unless two parts that are right on their own break a rule together.
-            Refusal::Fault(Fault::TooManySegments | Fault::TooManyParams) => {
-                text.and("a pattern has 32 segments at most")
-            }
-            Refusal::Fault(_) => return,
+            Refusal::TooManySegments => text.and(Fault::TooManySegments.sentence()),
         };
         panic!("{}", text.as_str())
     }

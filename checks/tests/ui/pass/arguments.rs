@@ -14,7 +14,6 @@ struct App {
     guarded: usize,
 }
 
-#[derive(Debug)]
 struct Id(u64);
 
 impl<'r> FromParam<'r> for Id {
@@ -52,7 +51,7 @@ impl<'r, S> FromRequest<'r, S> for Len {
 }
 
 fn params(_: &mut App, a: u64, b: &str, c: String, d: bool, e: char, f: Id, g: i8, h: Rest<'_>) -> String {
-    format!("{a} {b} {c} {d} {e} {f:?} {g} {}", h.as_str())
+    format!("{a} {b} {c} {d} {e} {} {g} {}", f.0, h.as_str())
 }
 
 fn from_state<'a>(app: &'a mut App) -> &'a str {
@@ -130,7 +129,7 @@ routes! {
 
 fn main() {
     let mut client = Client::new(Api, App { name: "app".to_owned(), guarded: 0 });
-    assert_eq!(client.get("/params/1/b/c%20c/true/%C3%A9/6/-7/h/h%20").text(), "1 b c c true é Id(6) -7 h/h%20");
+    assert_eq!(client.get("/params/1/b/c%20c/true/%C3%A9/6/-7/h/h%20").text(), "1 b c c true é 6 -7 h/h%20");
     assert_eq!(client.get("/state").text(), "app");
     assert_eq!(client.post("/borrowed/x?x", b"content").text(), "content");
     assert_eq!(client.post("/borrowed/x?y", b"content").text(), "x");
