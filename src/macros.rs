@@ -68,6 +68,13 @@ macro_rules! __routes_line {
         )
     }};
     (
+        $state:tt [$method:ident] $pattern:literal [$($handler:tt)+] []
+            ($a:tt, $b:tt, $c:tt, $d:tt, $e:tt, $f:tt, $g:tt, $h:tt, $i:tt, $j:tt, $k:tt, $l:tt, $m:tt $($rest:tt)*)
+            $($options:tt)*
+    ) => {
+        $crate::__routes_fault! { $method $pattern "a handler takes 12 arguments at most" }
+    };
+    (
         ($state:ty) [$method:ident] $pattern:literal [$($handler:tt)+] []
             ($($name:tt),* $(,)?) $([$($option:ident = $value:expr),* $(,)?])?
     ) => {{
@@ -158,7 +165,6 @@ macro_rules! __routes_arguments {
         $crate::__routes_handler! { $row (a $a) $((b $b) $((c $c) $((d $d) $((e $e) $((f $f) $((g $g) $((h $h) $((i $i)
             $((j $j) $((k $k) $((l $l))?)?)?)?)?)?)?)?)?)?)? }
     };
-    ($row:tt $($a:tt)*) => { $crate::__private::compile_error!("a handler takes 12 arguments at most"); };
 }
 
 /// Finds the last name in the path of a handler.

@@ -326,7 +326,7 @@ impl<const NODES: usize, const INDEX: usize, const ENDS: usize> Arrays<NODES, IN
                 let text = text.and("matches the same requests as ").and(other.method.as_str());
                 text.and(" \"").and(other.pattern).and("\"")
             }
-            Refusal::TooManySegments => text.and(Fault::TooManySegments.sentence()),
+            Refusal::TooManySegments => text.and("a pattern has 255 segments at most with all its prefixes"),
         };
         panic!("{}", text.as_str())
     }
