@@ -3,6 +3,9 @@
 //! Public for the macro only. A broken rule is a panic during compilation, whose text names method and pattern;
 //! `#[track_caller]` keeps the notes about the functions in here out of it.
 
+// Nothing of this is anybody's to use.
+#![allow(missing_docs)]
+
 use super::pattern::{self, Fault, Names};
 pub use super::trie::Sizes;
 use super::trie::{End, Growing, Node, Refusal, Trie, pack_into};

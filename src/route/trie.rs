@@ -615,6 +615,7 @@ const fn slice(text: &str, start: usize, end: usize) -> &[u8] {
 
 /// How much room a trie needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Sizes {
     pub nodes: usize,
     pub index: usize,
