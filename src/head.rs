@@ -68,6 +68,23 @@ impl<'r> Fields<'r> {
         self.0.iter().filter(move |f| f.name.eq_ignore_ascii_case(name)).map(|f| f.value)
     }
 
+    /// The value of the field with this name, which is given in lower case, and whether it is the only one.
+    ///
+    /// For the fields that are looked for in most requests: the length of the name and two words decide.
+    #[inline]
+    pub(crate) fn single<const N: usize>(&self, lower: &[u8; N]) -> Single<'r> {
+        let mut found = Single::Absent;
+        for field in self.0 {
+            if is_name(field.name.as_bytes(), lower) {
+                found = match found {
+                    Single::Absent => Single::Once(field.value),
+                    _ => return Single::Repeated,
+                };
+            }
+        }
+        found
+    }
+
     /// Names, as they were spelt, and values.
     pub fn iter(&self) -> impl Iterator<Item = (&'r str, &'r [u8])> + use<'r> {
         self.0.iter().map(|f| (f.name, f.value))
@@ -81,6 +98,38 @@ impl<'r> Fields<'r> {
     /// Whether there is no field line.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+/// A field that should come once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Single<'r> {
+    Absent,
+    Once(&'r [u8]),
+    Repeated,
+}
+
+/// Whether these bytes spell this lower-case name of 4 letters or more, in any letter case. A word at a time.
+///
+/// Sets the bit that tells upper from lower case. Among the bytes that a head may hold that is exact where `lower` has
+/// letters, and where it has `-` too: the other byte that becomes a `-` is CR.
+#[inline(always)]
+pub(crate) fn is_name<const N: usize>(name: &[u8], lower: &[u8; N]) -> bool {
+    const { assert!(N >= 4, "for a shorter name compare bytes") };
+    let Ok(name) = <&[u8; N]>::try_from(name) else { return false };
+    // The last word overlaps the one before it, so that no single bytes are left.
+    match (name.last_chunk(), lower.last_chunk()) {
+        (Some(last), Some(lower_last)) => {
+            let eight = |a: &[u8; 8], b| u64::from_le_bytes(*a) | 0x2020_2020_2020_2020 == u64::from_le_bytes(b);
+            let words = name.as_chunks().0.iter().zip(lower.as_chunks().0);
+            words.fold(eight(last, *lower_last), |same, (word, lower)| same & eight(word, *lower))
+        }
+        _ => {
+            let four = |a: Option<&[u8; 4]>, b: Option<&[u8; 4]>| {
+                Option::zip(a, b).is_some_and(|(a, b)| u32::from_le_bytes(*a) | 0x2020_2020 == u32::from_le_bytes(*b))
+            };
+            four(name.first_chunk(), lower.first_chunk()) && four(name.last_chunk(), lower.last_chunk())
+        }
     }
 }
 
