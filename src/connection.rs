@@ -115,6 +115,8 @@ pub(crate) struct Workspace {
     pub(crate) pool: Pool,
     /// Decoded path parameters of the request being served.
     decoded: String,
+    /// The Host field that was checked last. Clients send the same one with every request.
+    checked_host: Vec<u8>,
     #[cfg(feature = "json")]
     tape: crate::json::Tape,
     /// Shutdown has begun: handlers can see it.
@@ -133,12 +135,29 @@ impl Workspace {
             output: Output::new(unix_seconds),
             pool: Pool::default(),
             decoded: String::new(),
+            checked_host: Vec::new(),
             #[cfg(feature = "json")]
             tape: crate::json::Tape::default(),
             draining: false,
             closing: false,
             requests: 0,
             panics: 0,
+        }
+    }
+}
+
+impl Workspace {
+    /// Checks the grammar of a Host field, unless it was checked just before.
+    #[inline]
+    fn check_host(&mut self, host: Option<&[u8]>) -> Result<(), Reject> {
+        match host {
+            Some(host) if host != self.checked_host => {
+                target::check_host(host)?;
+                self.checked_host.clear();
+                self.checked_host.extend_from_slice(host);
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -303,7 +322,12 @@ impl Connection {
     #[inline]
     pub(crate) fn handle_recv<S>(&mut self, n: usize, read: &mut [u8], turn: &mut Turn<'_, S>) {
         if self.held.is_empty() {
-            let kept = self.serve(read, 0..n, n, turn);
+            let mut requests_left = turn.limits.requests_per_turn;
+            let start = self.serve_plain_run(&read[..n], &mut requests_left, turn);
+            if start == n && matches!(self.phase, Phase::Head { .. }) {
+                return;
+            }
+            let kept = self.serve(read, start..n, n, requests_left, turn);
             if !kept.is_empty() {
                 self.hold(&read[kept], turn);
             }
@@ -363,7 +387,7 @@ impl Connection {
     ///
     /// # Errors
     /// What `send` returned, except `WouldBlock`: then the rest waits here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(
         &mut self,
         output: &mut Output,
@@ -521,7 +545,7 @@ impl Connection {
     fn serve_held<S>(&mut self, fresh: usize, turn: &mut Turn<'_, S>) {
         let mut held = std::mem::take(&mut self.held);
         let filled = held.range();
-        let kept = self.serve(held.buffer(), filled, fresh, turn);
+        let kept = self.serve(held.buffer(), filled, fresh, turn.limits.requests_per_turn, turn);
         if kept.is_empty() {
             held.recycle(&mut turn.workspace.pool);
         } else {
@@ -541,10 +565,10 @@ impl Connection {
         buffer: &mut [u8],
         filled: Range<usize>,
         fresh: usize,
+        mut requests_left: usize,
         turn: &mut Turn<'_, S>,
     ) -> Range<usize> {
         let Range { mut start, mut end } = filled;
-        let mut requests_left = turn.limits.requests_per_turn;
         self.more = false;
         match &mut self.phase {
             Phase::Body(receiving) => receiving.pace.received += fresh as u64,
@@ -578,16 +602,6 @@ impl Connection {
                             _ => {}
                         }
                     }
-                    // Other methods have bodies, most often.
-                    if *scanned == 0
-                        && let [b'G' | b'H', ..] = window
-                        && let Some(used) = self.serve_plain(window, turn)
-                    {
-                        requests_left -= 1;
-                        start += used;
-                        continue;
-                    }
-                    let Phase::Head { scanned, begun, .. } = &mut self.phase else { break };
                     match head::scan(window, *scanned, turn.limits.head_bytes_max) {
                         Ok(Some(head_len)) => {
                             requests_left -= 1;
@@ -644,6 +658,26 @@ impl Connection {
         start..end
     }
 
+    /// Requests without a body that stand one behind the other at the start of `bytes`. Returns where they end.
+    ///
+    /// All that most connections ever do. Whatever else there is, [`serve`](Connection::serve) takes up where this
+    /// leaves off.
+    #[inline(always)]
+    fn serve_plain_run<S>(&mut self, bytes: &[u8], requests_left: &mut usize, turn: &mut Turn<'_, S>) -> usize {
+        let mut start = 0;
+        while let [b'G' | b'H', ..] = bytes[start..]
+            && matches!(self.phase, Phase::Head { scanned: 0, begun: false, .. })
+            && *requests_left > 0
+            && turn.workspace.output.len() <= turn.limits.output_bytes_max
+            && self.unsent.is_none()
+        {
+            let Some(used) = self.serve_plain(&bytes[start..], turn) else { break };
+            start += used;
+            *requests_left -= 1;
+        }
+        start
+    }
+
     /// A request without a body, read in one go from the window that it begins. Returns its length.
     ///
     /// `None` for everything else: a body has to be split off before its head is parsed, and the unusual wants a
@@ -657,6 +691,7 @@ impl Connection {
         if decision.framing != Framing::NoBody {
             return None;
         }
+        turn.workspace.check_host(known.host).ok()?;
         let target = target::read(&head, known.host).ok()?;
         let asked = Received { head, target, has_body: decision.has_body(), peer: self.peer, draining: turn.workspace.draining };
         self.serve_asked(&asked, &decision, &mut [], 0, turn);
@@ -916,6 +951,9 @@ fn with_unusual_head<R>(
 #[inline]
 fn understand<'h>(head: Head<'h>, known: &Known<'h>) -> Result<Parsed<'h>, (Reject, bool)> {
     let refused = |reject| (reject, head.method == Method::Head);
+    if let Some(host) = known.host {
+        target::check_host(host).map_err(refused)?;
+    }
     let target = target::read(&head, known.host).map_err(refused)?;
     let decision = framing::decide(head.version, known).map_err(refused)?;
     Ok(Parsed { head, target, decision })
@@ -968,7 +1006,7 @@ enum Wish {
 }
 
 /// Calls the handler of a row. Whatever it does, there is one answer in the output afterwards.
-#[inline]
+#[inline(always)]
 fn run<S>(
     row: &Row<S>,
     call: Call<S>,

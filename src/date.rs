@@ -48,7 +48,7 @@ impl DateLine {
 
     /// `HTTP/1.1 200 OK` and the field line: one copy instead of two.
     #[inline]
-    pub(crate) fn after_ok(&self) -> &[u8] {
+    pub(crate) fn after_ok(&self) -> &[u8; OK_LINE_LEN + DATE_LINE_LEN] {
         &self.ok_and_date
     }
 }

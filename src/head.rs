@@ -315,26 +315,39 @@ pub(crate) fn lower_version(head: &mut [u8]) -> bool {
 fn known<'r>(fields: &'r [httparse::Header<'r>]) -> Result<Known<'r>, Reject> {
     let mut known = Known::default();
     for field in fields {
-        let name = field.name;
+        let name = field.name.as_bytes();
         match name.len() {
-            4 if name.eq_ignore_ascii_case("host") => once(&mut known.host, field.value, Reject::HostTwice)?,
-            6 if name.eq_ignore_ascii_case("expect") => known.expect = Some(field.value),
-            10 if name.eq_ignore_ascii_case("connection") => {
-                for option in field.value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
-                    known.close |= option.eq_ignore_ascii_case(b"close");
-                    known.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
-                }
-            }
-            14 if name.eq_ignore_ascii_case("content-length") => {
+            4 if is_name(name, b"host") => once(&mut known.host, field.value, Reject::HostTwice)?,
+            6 if is_name(name, b"expect") => known.expect = Some(field.value),
+            10 if is_name(name, b"connection") => read_connection(field.value, &mut known),
+            14 if is_name(name, b"content-length") => {
                 once(&mut known.content_length, field.value, Reject::ContentLengthTwice)?;
             }
-            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+            17 if is_name(name, b"transfer-encoding") => {
                 once(&mut known.transfer_encoding, field.value, Reject::TransferEncodingTwice)?;
             }
             _ => {}
         }
     }
     Ok(known)
+}
+
+/// Whether a field name is this one, in any letter case.
+///
+/// All bytes at once, unlike `eq_ignore_ascii_case`: bit 5 makes a letter small, and no other byte of a token becomes
+/// a letter or a hyphen by it.
+#[inline(always)]
+fn is_name<const N: usize>(name: &[u8], small: &[u8; N]) -> bool {
+    let Ok(name) = <&[u8; N]>::try_from(name) else { return false };
+    name.iter().zip(small).fold(0, |differs, (&byte, &small)| differs | ((byte | 0x20) ^ small)) == 0
+}
+
+/// `Connection = #connection-option` (RFC 9110 7.6.1).
+fn read_connection(value: &[u8], known: &mut Known<'_>) {
+    for option in value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
+        known.close |= option.eq_ignore_ascii_case(b"close");
+        known.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+    }
 }
 
 fn once<'r>(place: &mut Option<&'r [u8]>, value: &'r [u8], twice: Reject) -> Result<(), Reject> {

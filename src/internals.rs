@@ -43,6 +43,9 @@ pub fn scanned_len(bytes: &[u8]) -> usize {
 pub fn understand_and_forget(bytes: &[u8], limits: &Limits) -> Result<Framing, Reject> {
     let mut slots = [const { MaybeUninit::uninit() }; head::SLOTS_READY];
     let (head, known) = head::parse(bytes, &mut slots, limits)?;
+    if let Some(host) = known.host {
+        target::check_host(host)?;
+    }
     let target = target::read(&head, known.host)?;
     std::hint::black_box(&target);
     Ok(framing::decide(head.version, &known)?.framing)
@@ -59,6 +62,9 @@ pub fn understand(bytes: &[u8], limits: &Limits) -> Result<Understood, Reject> {
     let mut slots = Vec::new();
     slots.resize_with(limits.fields_max, MaybeUninit::uninit);
     let (head, known) = head::parse(&bytes, &mut slots, limits)?;
+    if let Some(host) = known.host {
+        target::check_host(host)?;
+    }
     let target = target::read(&head, known.host)?;
     let decision = framing::decide(head.version, &known)?;
     Ok(Understood {

@@ -244,7 +244,7 @@ impl<'r> Response<'r> {
     }
 
     /// Writes status-line, Date, Connection and the fields so far. False if a field was refused.
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self) -> bool {
         if self.failed {
             return false;

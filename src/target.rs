@@ -33,13 +33,11 @@ pub struct Target<'r> {
     pub(crate) escaped: bool,
 }
 
-/// Reads the request-target of a head and checks its Host field: presence and grammar.
+/// Reads the request-target of a head. `host` is its Host field, whose grammar [`check_host`] knows.
 #[inline(always)]
 pub(crate) fn read<'r>(head: &Head<'r>, host: Option<&'r [u8]>) -> Result<Target<'r>, Reject> {
-    match host {
-        Some(value) => check_host(value)?,
-        None if head.version == Version::Http11 => return Err(Reject::HostMissing),
-        None => {}
+    if host.is_none() && head.version == Version::Http11 {
+        return Err(Reject::HostMissing);
     }
     let target = head.target;
     match (target.as_bytes().first(), head.method) {
@@ -126,7 +124,6 @@ fn authority(target: &str) -> Result<Target<'_>, Reject> {
 }
 
 /// `Host = uri-host [ ":" port ]`, possibly empty (RFC 9110 7.2, RFC 3986 3.2.2).
-#[inline]
 pub(crate) fn check_host(value: &[u8]) -> Result<(), Reject> {
     // From the end: digits, then perhaps a colon. What is before it is the name.
     let digits = value.iter().rev().take_while(|b| b.is_ascii_digit()).count();

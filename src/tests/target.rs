@@ -9,6 +9,9 @@ fn read(line: &str, host: &str) -> Result<(Form, String, Option<String>, Option<
     let input = format!("{line} HTTP/1.1\r\n{host}\r\n");
     let mut slots = [const { MaybeUninit::uninit() }; 8];
     let (head, known) = head::parse(input.as_bytes(), &mut slots, &Limits::DEFAULT)?;
+    if let Some(host) = known.host {
+        target::check_host(host)?;
+    }
     let t = target::read(&head, known.host)?;
     Ok((
         t.form,
