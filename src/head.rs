@@ -70,7 +70,7 @@ impl<'r> Fields<'r> {
 
     /// The value of the field with this name, which is given in lower case, and whether it is the only one.
     ///
-    /// For the fields that are looked for in most requests: the length of the name and two words decide.
+    /// For the fields that are looked for in most requests: most names are told apart by their length.
     #[inline]
     pub(crate) fn single<const N: usize>(&self, lower: &[u8; N]) -> Single<'r> {
         let mut found = Single::Absent;
@@ -107,30 +107,6 @@ pub(crate) enum Single<'r> {
     Absent,
     Once(&'r [u8]),
     Repeated,
-}
-
-/// Whether these bytes spell this lower-case name of 4 letters or more, in any letter case. A word at a time.
-///
-/// Sets the bit that tells upper from lower case. Among the bytes that a head may hold that is exact where `lower` has
-/// letters, and where it has `-` too: the other byte that becomes a `-` is CR.
-#[inline(always)]
-pub(crate) fn is_name<const N: usize>(name: &[u8], lower: &[u8; N]) -> bool {
-    const { assert!(N >= 4, "for a shorter name compare bytes") };
-    let Ok(name) = <&[u8; N]>::try_from(name) else { return false };
-    // The last word overlaps the one before it, so that no single bytes are left.
-    match (name.last_chunk(), lower.last_chunk()) {
-        (Some(last), Some(lower_last)) => {
-            let eight = |a: &[u8; 8], b| u64::from_le_bytes(*a) | 0x2020_2020_2020_2020 == u64::from_le_bytes(b);
-            let words = name.as_chunks().0.iter().zip(lower.as_chunks().0);
-            words.fold(eight(last, *lower_last), |same, (word, lower)| same & eight(word, *lower))
-        }
-        _ => {
-            let four = |a: Option<&[u8; 4]>, b: Option<&[u8; 4]>| {
-                Option::zip(a, b).is_some_and(|(a, b)| u32::from_le_bytes(*a) | 0x2020_2020 == u32::from_le_bytes(*b))
-            };
-            four(name.first_chunk(), lower.first_chunk()) && four(name.last_chunk(), lower.last_chunk())
-        }
-    }
 }
 
 impl std::fmt::Debug for Fields<'_> {
@@ -332,12 +308,12 @@ fn known<'r>(fields: &'r [httparse::Header<'r>]) -> Result<Known<'r>, Reject> {
     Ok(known)
 }
 
-/// Whether a field name is this one, in any letter case.
+/// Whether a field name, or a name of letters in a value, is this one, in any letter case.
 ///
-/// All bytes at once, unlike `eq_ignore_ascii_case`: bit 5 makes a letter small, and no other byte of a token becomes
-/// a letter or a hyphen by it.
+/// All bytes at once, unlike `eq_ignore_ascii_case`: bit 5 makes a letter small, and no other byte that a head may hold
+/// becomes a letter or a hyphen by it.
 #[inline(always)]
-fn is_name<const N: usize>(name: &[u8], small: &[u8; N]) -> bool {
+pub(crate) fn is_name<const N: usize>(name: &[u8], small: &[u8; N]) -> bool {
     let Ok(name) = <&[u8; N]>::try_from(name) else { return false };
     name.iter().zip(small).fold(0, |differs, (&byte, &small)| differs | ((byte | 0x20) ^ small)) == 0
 }

@@ -222,7 +222,7 @@ fn check_name<const N: usize>(lower: &[u8; N]) {
 }
 
 #[test]
-fn names_are_compared_by_words_as_they_are_by_letters() {
+fn names_are_compared_all_bytes_at_once_as_they_are_letter_by_letter() {
     check_name(b"host");
     check_name(b"basic");
     check_name(b"bearer");
