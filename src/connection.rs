@@ -693,7 +693,7 @@ impl Connection {
         }
         turn.workspace.check_host(known.host).ok()?;
         let target = target::read(&head, known.host).ok()?;
-        let asked = Received { head, target, has_body: decision.has_body(), peer: self.peer, draining: turn.workspace.draining };
+        let asked = self.received(head, target, &decision, turn);
         self.serve_asked(&asked, &decision, &mut [], 0, turn);
         Some(head_len)
     }
@@ -711,7 +711,7 @@ impl Connection {
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
         let served = with_head(head_bytes, turn.limits, |parsed| match parsed {
             Ok(Parsed { head, target, decision }) => {
-                let asked = Received { head, target, has_body: decision.has_body(), peer: self.peer, draining: turn.workspace.draining };
+                let asked = self.received(head, target, &decision, turn);
                 self.serve_asked(&asked, &decision, rest, received, turn)
             }
             Err((reject, head_only)) => self.refused(reject, head_only, turn),
@@ -853,7 +853,7 @@ impl Connection {
         with_head(head_bytes, turn.limits, |parsed| {
             // The head was parsed and routed before with the same outcome; only the borrows are new.
             let Ok(Parsed { head, target, decision }) = parsed else { return };
-            let asked = Received { head, target, has_body: decision.has_body(), peer: self.peer, draining: turn.workspace.draining };
+            let asked = self.received(head, target, &decision, turn);
             let request = Request(&asked);
             let facts = self.facts(&asked.head, &decision, turn);
             let mut spans = Spans::default();
@@ -1077,6 +1077,18 @@ fn unread(decision: &Decision, limits: &Limits) -> Unread {
 }
 
 impl Connection {
+    #[inline(always)]
+    fn received<'h, S>(
+        &self,
+        head: Head<'h>,
+        target: Target<'h>,
+        decision: &Decision,
+        turn: &Turn<'_, S>,
+    ) -> Received<'h> {
+        let (has_body, draining) = (decision.has_body(), turn.workspace.draining);
+        Received { head, target, has_body, peer: self.peer, draining }
+    }
+
     #[inline]
     fn facts<S>(&self, head: &Head<'_>, decision: &Decision, turn: &Turn<'_, S>) -> Facts {
         Facts {
