@@ -74,7 +74,7 @@ pub fn understand(bytes: &[u8], limits: &Limits) -> Result<Understood, Reject> {
         fields: head.fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         path: target.path.to_owned(),
         query: target.query.map(str::to_owned),
-        host: target.host.map(|host| String::from_utf8_lossy(host).into_owned()),
+        host: target::host(&head, target.form, known.host).map(str::to_owned),
         escaped: target.escaped,
         framing: decision.framing,
         persistent: decision.persistent,

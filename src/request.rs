@@ -10,7 +10,7 @@ use crate::method::Method;
 use crate::rejection::Rejection;
 use crate::response::{Respond, Response, Sent};
 use crate::status::Status;
-use crate::target::{Form, Target};
+use crate::target::{self, Form, Target};
 
 /// A request without its body: a view that is free to copy.
 ///
@@ -64,7 +64,7 @@ impl<'r> Request<'r> {
 
     /// The host that is asked for, with its port: from an absolute-form target, else from the Host field.
     pub fn host(&self) -> Option<&'r str> {
-        std::str::from_utf8(self.0.target.host?).ok()
+        target::host(&self.0.head, self.0.target.form, self.0.known.host)
     }
 
     /// The version that the client speaks.
