@@ -807,14 +807,21 @@ impl Connection {
                 return self.answer_early(decision, facts, received, turn, |response| response.constant(constant));
             }
         };
-        let state = &mut *turn.state;
-        let wants_body = match check.map(|check| catch_unwind(AssertUnwindSafe(|| check(&request, state)))) {
+        let wants_body = match check {
             None => false,
-            Some(Ok(Ok(wants_body))) => wants_body,
-            Some(Ok(Err(rejection))) => {
-                return self.answer_early(decision, facts, received, turn, |response| rejection.respond(response));
+            Some(check) => {
+                let mut spans = spans;
+                let params = params(row, &request.0.target, &mut spans, &mut turn.workspace.decoded);
+                let state = &mut *turn.state;
+                match catch_unwind(AssertUnwindSafe(|| check(&request, &params, state))) {
+                    Ok(Ok(wants_body)) => wants_body,
+                    Ok(Err(rejection)) => {
+                        return self
+                            .answer_early(decision, facts, received, turn, |response| rejection.respond(response));
+                    }
+                    Err(_panic) => return self.answer_panic(facts, turn),
+                }
             }
-            Some(Err(_panic)) => return self.answer_panic(facts, turn),
         };
         if !wants_body {
             let unread = unread(decision, turn.limits);
