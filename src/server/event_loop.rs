@@ -23,6 +23,7 @@ use std::time::Duration;
 use super::event::{Event, Stats};
 use super::net::{Net, Ready, Token, is_about_one_connection};
 use super::timers::{Bucket, Timers};
+use super::trusted::Trusted;
 use crate::connection::{CloseReason, Connection, Next, Tick, Turn, Workspace};
 use crate::held::PADDING_LEN;
 use crate::limits::{Limits, READ_BUFFER_LEN};
@@ -49,6 +50,8 @@ pub(crate) struct EventLoop<N: Net, S: 'static> {
     resumable: VecDeque<Token>,
     batch: Vec<Ready>,
     accept: Accept,
+    /// Who has to begin with a PROXY header.
+    trusted: Trusted,
     stage: Stage,
     now: Tick,
     /// When the text of the Date field ends to be right.
@@ -168,6 +171,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                 paused_until: None,
                 told: None,
             },
+            trusted: Trusted::default(),
             stage: Stage::Serving,
             now,
             second_end: now,
@@ -476,8 +480,10 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     fn add(&mut self, socket: N::Socket, peer: Option<SocketAddr>) {
+        let behind_proxy = self.trusted.holds(peer.map(|peer| peer.ip()));
+        let connect = if behind_proxy { Connection::behind_proxy } else { Connection::new };
         let open = Open {
-            connection: Connection::new(peer, self.now),
+            connection: connect(peer, self.now),
             socket,
             // Its request is often there already.
             readable: true,
@@ -593,6 +599,11 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     // ---- for the owner of the loop -------------------------------------------------------------------------------
+
+    /// Connections from these peers have to begin with a PROXY header.
+    pub(crate) fn trust(&mut self, trusted: Trusted) {
+        self.trusted = trusted;
+    }
 
     pub(crate) fn state(&self) -> &S {
         &self.state

@@ -19,10 +19,12 @@ mod sockets;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod trusted;
 
 pub use event::{Event, Level, Stats};
 use event_loop::{EventLoop, Hook};
 use sockets::{Mailbox, Sockets};
+use trusted::Trusted;
 
 /// How to listen on an address; see [`Server::bind_with`].
 ///
@@ -83,6 +85,7 @@ pub struct Server {
     limits: Limits,
     hook: Option<Hook>,
     signals: bool,
+    trusted: Trusted,
 }
 
 impl Server {
@@ -122,7 +125,13 @@ impl Server {
     /// # Errors
     /// The listener cannot be set up.
     pub fn from_listener(listener: TcpListener) -> io::Result<Server> {
-        Ok(Server { sockets: Sockets::new(listener)?, limits: Limits::DEFAULT, hook: None, signals: false })
+        Ok(Server {
+            sockets: Sockets::new(listener)?,
+            limits: Limits::DEFAULT,
+            hook: None,
+            signals: false,
+            trusted: Trusted::default(),
+        })
     }
 
     /// The address that it listens on.
@@ -164,6 +173,34 @@ impl Server {
         self
     }
 
+    /// Expects a PROXY protocol header (version 1 or 2) at the start of each connection from these peers, which are
+    /// balancers, and of no other. [`Request::peer`](crate::Request::peer) is then the address that the header names,
+    /// or the connection's own where it names none (`LOCAL`, `UNKNOWN`).
+    ///
+    /// Each is an address, a prefix, or `unix` for the peers of unix-domain listeners. Whoever can connect from one of
+    /// them can claim any address: do not name more than the balancers. From a trusted peer the header has to come,
+    /// whole within [`Limits::head_timeout`]; anything else is 400. From all others a header is a bad request.
+    ///
+    /// ```
+    /// use sprat::Server;
+    /// let server = Server::bind("127.0.0.1:0")?.proxy_protocol(["10.0.0.0/8", "fd00::/8", "192.168.1.7"])?;
+    /// let error = Server::bind("127.0.0.1:0")?.proxy_protocol(["10.0.0.1/8"]).unwrap_err();
+    /// assert_eq!(error.to_string(), "trusted peer \"10.0.0.1/8\": bits are set beyond the prefix");
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput`: one of them is not as above. The text names it.
+    pub fn proxy_protocol(mut self, trusted: impl IntoIterator<Item = impl AsRef<str>>) -> io::Result<Server> {
+        for peer in trusted {
+            let peer = peer.as_ref();
+            self.trusted.add(peer).map_err(|rule| {
+                io::Error::new(io::ErrorKind::InvalidInput, format!("trusted peer {peer:?}: {rule}"))
+            })?;
+        }
+        Ok(self)
+    }
+
     /// Has SIGTERM and SIGINT do what [`Handle::shutdown`] does, from the start on. A second signal ends the process
     /// at once, with status 128 plus its number.
     ///
@@ -187,13 +224,14 @@ impl Server {
     pub fn start<T: Table<S>, S: 'static>(self, table: T, state: S) -> io::Result<Running<S>> {
         // A table is a name for its rows.
         let _ = table;
-        let Server { mut sockets, limits, hook, signals } = self;
+        let Server { mut sockets, limits, hook, signals, trusted } = self;
         limits.check().map_err(|rule| io::Error::new(io::ErrorKind::InvalidInput, format!("Limits: {rule}")))?;
         sockets.listen(signals)?;
         let connections_max = sockets::descriptors_max().map_or(usize::MAX, connections_for);
         let address = sockets.local_addr().ok();
         let mailbox = sockets.mailbox();
         let mut events = EventLoop::new(sockets, T::ROUTES, state, limits, connections_max, hook);
+        events.trust(trusted);
         events.tell_listening(address);
         Ok(Running { events, mailbox })
     }
