@@ -522,7 +522,9 @@ impl Connection {
 
     /// Whether it waits for a request of which nothing has come, and owes nothing.
     pub(crate) fn is_idle(&self) -> bool {
-        matches!(self.phase, Phase::Head { begun: false, .. } | Phase::Proxy { begun: false }) && self.held.is_empty() && self.unsent.is_none()
+        matches!(self.phase, Phase::Head { begun: false, .. } | Phase::Proxy { begun: false })
+            && self.held.is_empty()
+            && self.unsent.is_none()
     }
 
     /// When it was accepted, if nothing was answered on it yet.
@@ -532,7 +534,7 @@ impl Connection {
 
     /// Bytes of memory held beside the struct itself.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.held.capacity() + self.unsent_len()
+        self.held.capacity() + self.unsent.as_ref().map_or(0, |unsent| unsent.held_bytes())
     }
 
     /// Gives its memory back to the loop. The last call.
@@ -735,7 +737,13 @@ impl Connection {
         }
         turn.workspace.check_host(known.host).ok()?;
         let target = target::read(&head, known.host).ok()?;
-        let asked = Received { head, target, has_body: decision.has_body(), peer: self.peer, draining: turn.workspace.draining };
+        let asked = Received {
+            head,
+            target,
+            has_body: decision.has_body(),
+            peer: self.peer,
+            draining: turn.workspace.draining,
+        };
         self.serve_asked(&asked, &decision, &mut [], 0, turn);
         Some(head_len)
     }
@@ -753,7 +761,13 @@ impl Connection {
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
         let served = with_head(head_bytes, turn.limits, |parsed| match parsed {
             Ok(Parsed { head, target, decision }) => {
-                let asked = Received { head, target, has_body: decision.has_body(), peer: self.peer, draining: turn.workspace.draining };
+                let asked = Received {
+                    head,
+                    target,
+                    has_body: decision.has_body(),
+                    peer: self.peer,
+                    draining: turn.workspace.draining,
+                };
                 self.serve_asked(&asked, &decision, rest, received, turn)
             }
             Err((reject, head_only)) => self.refused(reject, head_only, turn),
@@ -895,7 +909,13 @@ impl Connection {
         with_head(head_bytes, turn.limits, |parsed| {
             // The head was parsed and routed before with the same outcome; only the borrows are new.
             let Ok(Parsed { head, target, decision }) = parsed else { return };
-            let asked = Received { head, target, has_body: decision.has_body(), peer: self.peer, draining: turn.workspace.draining };
+            let asked = Received {
+                head,
+                target,
+                has_body: decision.has_body(),
+                peer: self.peer,
+                draining: turn.workspace.draining,
+            };
             let request = Request(&asked);
             let facts = self.facts(&asked.head, &decision, turn);
             let mut spans = Spans::default();
@@ -1200,3 +1220,6 @@ impl Connection {
 }
 
 const _: () = assert!(READ_BUFFER_LEN <= u32::MAX as usize);
+
+// What `Limits::worst_case_bytes_per_connection` counts for it leaves room for the socket, the timer and the lists.
+const _: () = assert!(size_of::<Connection>() + size_of::<Receiving>() + size_of::<Unsent>() <= 512);

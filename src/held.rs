@@ -116,9 +116,10 @@ impl Pool {
         buffer
     }
 
-    /// Doubles a buffer of which `used` bytes are in use.
+    /// Doubles a buffer of which `used` bytes are in use, so that its length stays a power of two, and below twice
+    /// what is used when it has to grow, [`ROOM_LEN`] and the padding.
     fn grow(&mut self, buffer: &mut Vec<u8>, used: usize) {
-        let len = (used * 2 + ROOM_LEN + PADDING_LEN).next_power_of_two();
+        let len = (buffer.len() * 2).max(1024);
         let mut larger = vec![0; len];
         larger[..used].copy_from_slice(&buffer[..used]);
         self.held_bytes += len;

@@ -172,6 +172,15 @@ impl Unsent {
         self.len == 0
     }
 
+    /// Memory behind it, the parts included that were sent already.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let memory = |segment: &Borrowed| match segment {
+            Borrowed::Owned(bytes) => bytes.capacity(),
+            Borrowed::Static(_) | Borrowed::Shared(_) => 0,
+        };
+        self.segments.iter().map(memory).sum()
+    }
+
     /// Appends a segment of which the first `sent` bytes are gone already.
     fn push(&mut self, mut segment: Borrowed, sent: usize) {
         let len = segment.as_slice().len() - sent;
@@ -184,9 +193,10 @@ impl Unsent {
             segment = Borrowed::Owned(segment.as_slice()[sent..].to_vec());
         }
         self.len += len;
-        // Many small answers to a slow reader would otherwise become many small segments.
+        // Many small answers to a slow reader would otherwise become many small segments. Not one that grows for ever
+        // either: it is given back as a whole, when its last byte is sent.
         if let (Some(Borrowed::Owned(last)), Borrowed::Owned(new)) = (self.segments.back_mut(), &segment)
-            && new.len() <= COPY_BYTES_MAX
+            && last.len() + new.len() <= COPY_BYTES_MAX
         {
             last.extend_from_slice(new);
             return;
