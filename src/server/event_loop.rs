@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use super::event::{Event, Stats};
@@ -113,8 +114,9 @@ impl Accept {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Serving,
-    /// Handlers know; all goes on as before.
+    /// Handlers know; all goes on as before. From `parts` on answers close.
     Announced {
+        parts: Tick,
         closes: Tick,
     },
     /// Nothing is accepted, and answers close. New connections that had no time to speak have it until `hush`.
@@ -220,7 +222,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         let mut wake = self.timers.next_due();
         if self.accept.paused_until.is_some() || self.stage != Stage::Serving {
             let by_stage = match self.stage {
-                Stage::Announced { closes } => Some(closes),
+                Stage::Announced { closes, .. } if self.workspace.closing => Some(closes),
+                Stage::Announced { parts, closes } => Some(parts.min(closes)),
                 Stage::Closing { hush, ends } => Some(hush.min(ends)),
                 Stage::Serving | Stage::Stopped => None,
             };
@@ -373,7 +376,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             }
             Next::Close(reason) => return self.close(index, reason),
         }
-        if self.workspace.closing && open.connection.is_idle() && !open.readable {
+        let is_closing = matches!(self.stage, Stage::Closing { .. });
+        if is_closing && open.connection.is_idle() && !open.readable {
             let is_new = open.connection.unserved_since().is_some_and(|since| self.now < since.after(FIRST_BYTE_GRACE));
             if !is_new {
                 return self.close(index, CloseReason::Drained);
@@ -531,25 +535,28 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     /// Handlers see it at once; the listener closes after the delay.
     pub(crate) fn shut_down(&mut self, delay: Duration) {
-        let closes = self.now.after(delay);
+        let (parts, closes) = (self.now.after(delay / 2), self.now.after(delay));
         match self.stage {
             Stage::Serving => {
                 self.workspace.draining = true;
-                self.stage = Stage::Announced { closes };
+                self.stage = Stage::Announced { parts, closes };
                 if !delay.is_zero() {
                     tell(&mut self.hook, Event::Draining { open: self.stats.open });
                 }
             }
-            Stage::Announced { closes: earlier } => self.stage = Stage::Announced { closes: closes.min(earlier) },
+            Stage::Announced { parts: parts_before, closes: closes_before } => {
+                self.stage = Stage::Announced { parts: parts.min(parts_before), closes: closes.min(closes_before) };
+            }
             Stage::Closing { .. } | Stage::Stopped => {}
         }
     }
 
     fn go_on_shutting_down(&mut self) {
-        if let Stage::Announced { closes } = self.stage
-            && self.now >= closes
-        {
-            self.stop_listening();
+        if let Stage::Announced { parts, closes } = self.stage {
+            self.workspace.closing |= self.now >= parts;
+            if self.now >= closes {
+                self.stop_listening();
+            }
         }
         let Stage::Closing { hush, ends } = self.stage else { return };
         if self.now >= hush {
@@ -630,9 +637,15 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
     }
 
-    pub(crate) fn tell_listening(&mut self, address: Option<SocketAddr>) {
+    pub(crate) fn tell_listening(&mut self, address: Option<SocketAddr>, path: Option<&Path>) {
         let connections_max = self.accept.connections_max;
-        tell(&mut self.hook, Event::Listening { address, connections_max });
+        tell(&mut self.hook, Event::Listening { address, path, connections_max });
+    }
+
+    pub(crate) fn tell_memory_ceiling(&mut self) {
+        let bytes_per_connection = self.limits.worst_case_bytes_per_connection();
+        let bytes = self.limits.worst_case_bytes(self.accept.connections_max);
+        tell(&mut self.hook, Event::MemoryCeiling { bytes_per_connection, bytes });
     }
 }
 
