@@ -335,7 +335,7 @@ impl Connection {
     pub(crate) fn handle_recv<S>(&mut self, n: usize, read: &mut [u8], turn: &mut Turn<'_, S>) {
         if self.held.is_empty() {
             let mut requests_left = turn.limits.requests_per_turn;
-            let start = self.serve_plain_run(&read[..n], &mut requests_left, turn);
+            let start = self.serve_whole_ones(read, n, &mut requests_left, turn);
             if start == n && matches!(self.phase, Phase::Head { .. }) {
                 return;
             }
@@ -702,32 +702,41 @@ impl Connection {
         start..end
     }
 
-    /// Requests without a body that stand one behind the other at the start of `bytes`. Returns where they end.
+    /// Whole and ordinary requests that stand one behind the other at the start of `buffer[..end]`. Returns where they
+    /// end.
     ///
-    /// All that most connections ever do. Whatever else there is, [`serve`](Connection::serve) takes up where this
-    /// leaves off.
+    /// All that most connections ever do, each head parsed once and nothing scanned before. Whatever else there is, be it
+    /// partial or malformed, [`serve`](Connection::serve) takes up where this leaves off.
     #[inline(always)]
-    fn serve_plain_run<S>(&mut self, bytes: &[u8], requests_left: &mut usize, turn: &mut Turn<'_, S>) -> usize {
+    fn serve_whole_ones<S>(
+        &mut self,
+        buffer: &mut [u8],
+        end: usize,
+        requests_left: &mut usize,
+        turn: &mut Turn<'_, S>,
+    ) -> usize {
         let mut start = 0;
-        while let [b'G' | b'H', ..] = bytes[start..]
+        while let Some(&first) = buffer[start..end].first()
             && matches!(self.phase, Phase::Head { scanned: 0, begun: false, .. })
             && *requests_left > 0
             && turn.workspace.output.len() <= turn.limits.output_bytes_max
             && self.unsent.is_none()
         {
-            let Some(used) = self.serve_plain(&bytes[start..], turn) else { break };
+            // Other methods have bodies, most often.
+            let used = match first {
+                b'G' | b'H' => self.serve_without_body(&buffer[start..end], turn),
+                _ => self.serve_with_body(&mut buffer[start..], end - start, turn),
+            };
+            let Some(used) = used else { break };
             start += used;
             *requests_left -= 1;
         }
         start
     }
 
-    /// A request without a body, read in one go from the window that it begins. Returns its length.
-    ///
-    /// `None` for everything else: a body has to be split off before its head is parsed, and the unusual wants a
-    /// closer look.
+    /// A request without a body, from the window that it begins. Returns its length, or `None` if it is not that.
     #[inline(always)]
-    fn serve_plain<S>(&mut self, window: &[u8], turn: &mut Turn<'_, S>) -> Option<usize> {
+    fn serve_without_body<S>(&mut self, window: &[u8], turn: &mut Turn<'_, S>) -> Option<usize> {
         let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
         let ready = SLOTS_READY.min(turn.limits.fields_max);
         let (head_len, head, known) = head::parse_at_once(window, &mut slots[..ready], turn.limits)?;
@@ -737,15 +746,48 @@ impl Connection {
         }
         turn.workspace.check_host(known.host).ok()?;
         let target = target::read(&head, known.host).ok()?;
-        let asked = Received {
-            head,
-            target,
-            has_body: decision.has_body(),
-            peer: self.peer,
-            draining: turn.workspace.draining,
-        };
+        let draining = turn.workspace.draining;
+        let asked = Received { head, known, target, has_body: false, peer: self.peer, draining };
         self.serve_asked(&asked, &decision, &mut [], 0, turn);
         Some(head_len)
+    }
+
+    /// A request whose body, by length, is in the window as well. Returns the length of both, or `None` if it is not
+    /// that. The head is split off first, so that it can stay borrowed while the body is changed.
+    #[inline(never)]
+    fn serve_with_body<S>(&mut self, buffer: &mut [u8], available: usize, turn: &mut Turn<'_, S>) -> Option<usize> {
+        let head_len = head::find_blank_line(&buffer[..available], turn.limits.head_bytes_max)?;
+        let received = available - head_len;
+        let (head_bytes, rest) = buffer.split_at_mut(head_len);
+        let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
+        let ready = SLOTS_READY.min(turn.limits.fields_max);
+        let (parsed_len, head, known) = head::parse_at_once(head_bytes, &mut slots[..ready], turn.limits)?;
+        let decision = framing::decide(head.version, &known).ok()?;
+        let is_whole = match decision.framing {
+            Framing::NoBody => true,
+            Framing::Length(len) => len <= received as u64,
+            Framing::Chunked => false,
+        };
+        if parsed_len != head_len || !is_whole {
+            return None;
+        }
+        turn.workspace.check_host(known.host).ok()?;
+        let target = target::read(&head, known.host).ok()?;
+        let draining = turn.workspace.draining;
+        let asked = Received { head, known, target, has_body: decision.has_body(), peer: self.peer, draining };
+        match self.serve_asked(&asked, &decision, rest, received, turn) {
+            Served::Body(used) => Some(head_len + used),
+            Served::Waits(receiving) => {
+                self.wait_for_body(receiving, head_len);
+                Some(0)
+            }
+        }
+    }
+
+    fn wait_for_body(&mut self, mut receiving: Box<Receiving>, head_len: usize) {
+        receiving.head_len = head_len;
+        receiving.content_end += head_len;
+        self.phase = Phase::Body(receiving);
     }
 
     /// One request whose head is whole. Returns the bounds of what is left in the buffer.
@@ -760,9 +802,10 @@ impl Connection {
         let received = end - start - head_len;
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
         let served = with_head(head_bytes, turn.limits, |parsed| match parsed {
-            Ok(Parsed { head, target, decision }) => {
+            Ok(Parsed { head, known, target, decision }) => {
                 let asked = Received {
                     head,
+                    known,
                     target,
                     has_body: decision.has_body(),
                     peer: self.peer,
@@ -774,14 +817,12 @@ impl Connection {
         });
         match served {
             Served::Body(used) => (start + head_len + used, end),
-            Served::Waits(mut receiving) => {
+            Served::Waits(receiving) => {
                 let kept_end = match receiving.decision.framing {
                     Framing::Chunked => start + head_len + receiving.content_end,
                     _ => end,
                 };
-                receiving.head_len = head_len;
-                receiving.content_end += head_len;
-                self.phase = Phase::Body(receiving);
+                self.wait_for_body(receiving, head_len);
                 (start, kept_end)
             }
         }
@@ -908,9 +949,10 @@ impl Connection {
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
         with_head(head_bytes, turn.limits, |parsed| {
             // The head was parsed and routed before with the same outcome; only the borrows are new.
-            let Ok(Parsed { head, target, decision }) = parsed else { return };
+            let Ok(Parsed { head, known, target, decision }) = parsed else { return };
             let asked = Received {
                 head,
+                known,
                 target,
                 has_body: decision.has_body(),
                 peer: self.peer,
@@ -975,6 +1017,7 @@ impl Connection {
 /// A head that passed every rule that needs no route.
 struct Parsed<'h> {
     head: Head<'h>,
+    known: Known<'h>,
     target: Target<'h>,
     decision: Decision,
 }
@@ -1018,7 +1061,7 @@ fn understand<'h>(head: Head<'h>, known: &Known<'h>) -> Result<Parsed<'h>, (Reje
     }
     let target = target::read(&head, known.host).map_err(refused)?;
     let decision = framing::decide(head.version, known).map_err(refused)?;
-    Ok(Parsed { head, target, decision })
+    Ok(Parsed { head, known: *known, target, decision })
 }
 
 #[inline]

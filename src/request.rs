@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::head::{Fields, Head, Version};
+use crate::head::{Fields, Head, Known, Version};
 use crate::method::Method;
 use crate::rejection::Rejection;
 use crate::response::{Respond, Response, Sent};
@@ -29,6 +29,7 @@ pub struct Request<'r>(pub(crate) &'r Received<'r>);
 #[derive(Debug)]
 pub(crate) struct Received<'r> {
     pub(crate) head: Head<'r>,
+    pub(crate) known: Known<'r>,
     pub(crate) target: Target<'r>,
     pub(crate) has_body: bool,
     pub(crate) peer: Option<SocketAddr>,

@@ -1,5 +1,6 @@
 //! The Authorization field (RFC 9110 11.4 and 11.6.2), for the schemes whose credentials are one token68.
 
+use crate::head::Noted;
 use crate::rejection::Rejection;
 use crate::request::Request;
 use crate::status::Status;
@@ -10,11 +11,7 @@ use crate::status::Status;
 /// parties see two different clients. The bytes are not looked at; see [`is_token68`].
 #[inline]
 pub(super) fn credentials<'r>(request: &Request<'r>, scheme: &str) -> Option<&'r [u8]> {
-    let mut values = request.fields().get_all("authorization");
-    let value = values.next()?;
-    if values.next().is_some() {
-        return None;
-    }
+    let Noted::Once(value) = request.0.known.authorization else { return None };
     let (name, rest) = value.split_at_checked(scheme.len())?;
     let (b' ', mut token) = rest.split_first()? else { return None };
     while let [b' ', after @ ..] = token {
