@@ -746,8 +746,7 @@ impl Connection {
         }
         turn.workspace.check_host(known.host).ok()?;
         let target = target::read(&head, known.host).ok()?;
-        let draining = turn.workspace.draining;
-        let asked = Received { head, known, target, has_body: false, peer: self.peer, draining };
+        let asked = self.received(head, known, target, &decision, turn);
         self.serve_asked(&asked, &decision, &mut [], 0, turn);
         Some(head_len)
     }
@@ -773,8 +772,7 @@ impl Connection {
         }
         turn.workspace.check_host(known.host).ok()?;
         let target = target::read(&head, known.host).ok()?;
-        let draining = turn.workspace.draining;
-        let asked = Received { head, known, target, has_body: decision.has_body(), peer: self.peer, draining };
+        let asked = self.received(head, known, target, &decision, turn);
         match self.serve_asked(&asked, &decision, rest, received, turn) {
             Served::Body(used) => Some(head_len + used),
             Served::Waits(receiving) => {
@@ -803,14 +801,7 @@ impl Connection {
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
         let served = with_head(head_bytes, turn.limits, |parsed| match parsed {
             Ok(Parsed { head, known, target, decision }) => {
-                let asked = Received {
-                    head,
-                    known,
-                    target,
-                    has_body: decision.has_body(),
-                    peer: self.peer,
-                    draining: turn.workspace.draining,
-                };
+                let asked = self.received(head, known, target, &decision, turn);
                 self.serve_asked(&asked, &decision, rest, received, turn)
             }
             Err((reject, head_only)) => self.refused(reject, head_only, turn),
@@ -950,14 +941,7 @@ impl Connection {
         with_head(head_bytes, turn.limits, |parsed| {
             // The head was parsed and routed before with the same outcome; only the borrows are new.
             let Ok(Parsed { head, known, target, decision }) = parsed else { return };
-            let asked = Received {
-                head,
-                known,
-                target,
-                has_body: decision.has_body(),
-                peer: self.peer,
-                draining: turn.workspace.draining,
-            };
+            let asked = self.received(head, known, target, &decision, turn);
             let request = Request(&asked);
             let facts = self.facts(&asked.head, &decision, turn);
             let mut spans = Spans::default();
@@ -1182,6 +1166,19 @@ fn unread(decision: &Decision, limits: &Limits) -> Unread {
 }
 
 impl Connection {
+    #[inline(always)]
+    fn received<'h, S>(
+        &self,
+        head: Head<'h>,
+        known: Known<'h>,
+        target: Target<'h>,
+        decision: &Decision,
+        turn: &Turn<'_, S>,
+    ) -> Received<'h> {
+        let (has_body, draining) = (decision.has_body(), turn.workspace.draining);
+        Received { head, known, target, has_body, peer: self.peer, draining }
+    }
+
     #[inline]
     fn facts<S>(&self, head: &Head<'_>, decision: &Decision, turn: &Turn<'_, S>) -> Facts {
         Facts {

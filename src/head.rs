@@ -36,8 +36,8 @@ pub struct Known<'r> {
     pub(crate) content_length: Option<&'r [u8]>,
     pub(crate) transfer_encoding: Option<&'r [u8]>,
     pub(crate) expect: Option<&'r [u8]>,
-    pub(crate) authorization: Noted<'r>,
-    pub(crate) content_type: Noted<'r>,
+    pub(crate) authorization: Single<'r>,
+    pub(crate) content_type: Single<'r>,
     /// `Connection` lists `close`, on any of its lines and in any letter case.
     pub(crate) close: bool,
     /// `Connection` lists `keep-alive`.
@@ -46,19 +46,19 @@ pub struct Known<'r> {
 
 /// A field that should come once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Noted<'r> {
+pub(crate) enum Single<'r> {
     #[default]
     Absent,
     Once(&'r [u8]),
     Repeated,
 }
 
-impl<'r> Noted<'r> {
+impl<'r> Single<'r> {
     #[inline]
     fn note(&mut self, value: &'r [u8]) {
         *self = match self {
-            Noted::Absent => Noted::Once(value),
-            _ => Noted::Repeated,
+            Single::Absent => Single::Once(value),
+            _ => Single::Repeated,
         };
     }
 }
@@ -336,12 +336,12 @@ fn known<'r>(fields: &'r [httparse::Header<'r>]) -> Result<Known<'r>, Reject> {
     Ok(known)
 }
 
-/// Whether a field name is this one, in any letter case.
+/// Whether a field name, or a name of letters in a value, is this one, in any letter case.
 ///
-/// All bytes at once, unlike `eq_ignore_ascii_case`: bit 5 makes a letter small, and no other byte of a token becomes
-/// a letter or a hyphen by it.
+/// All bytes at once, unlike `eq_ignore_ascii_case`: bit 5 makes a letter small, and no other byte that a head may hold
+/// becomes a letter or a hyphen by it.
 #[inline(always)]
-fn is_name<const N: usize>(name: &[u8], small: &[u8; N]) -> bool {
+pub(crate) fn is_name<const N: usize>(name: &[u8], small: &[u8; N]) -> bool {
     let Ok(name) = <&[u8; N]>::try_from(name) else { return false };
     name.iter().zip(small).fold(0, |differs, (&byte, &small)| differs | ((byte | 0x20) ^ small)) == 0
 }

@@ -1,6 +1,6 @@
 //! Whether a body is of the media type that an extractor reads (RFC 9110 8.3), as senders really write it.
 
-use crate::head::Noted;
+use crate::head::Single;
 use crate::rejection::Rejection;
 use crate::request::Request;
 use crate::status::Status;
@@ -19,8 +19,8 @@ pub(super) fn expect(
     accepts: fn(&[u8]) -> bool,
 ) -> Result<(), Rejection> {
     match request.0.known.content_type {
-        Noted::Absent => Ok(()),
-        Noted::Once(value) if value == expected.as_bytes() || is_accepted(value, accepts) => Ok(()),
+        Single::Absent => Ok(()),
+        Single::Once(value) if value == expected.as_bytes() || is_accepted(value, accepts) => Ok(()),
         _ => Err(unsupported(expected)),
     }
 }

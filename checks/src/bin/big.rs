@@ -1,9 +1,20 @@
-use sprat::{routes, Body, Request};
-pub struct App { n: u64 }
-fn list(app: &mut App, request: Request<'_>) -> String { app.n += 1; request.path().to_owned() }
-fn create<'r>(_: &mut App, body: Body<'r>) -> Body<'r> { body }
-fn get(_: &mut App, id: u64) -> String { id.to_string() }
-fn put<'r>(_: &mut App, id: u64, body: Body<'r>) -> String { format!("{id} {}", body.len()) }
+use sprat::{Body, Request, routes};
+pub struct App {
+    n: u64,
+}
+fn list(app: &mut App, request: Request<'_>) -> String {
+    app.n += 1;
+    request.path().to_owned()
+}
+fn create<'r>(_: &mut App, body: Body<'r>) -> Body<'r> {
+    body
+}
+fn get(_: &mut App, id: u64) -> String {
+    id.to_string()
+}
+fn put<'r>(_: &mut App, id: u64, body: Body<'r>) -> String {
+    format!("{id} {}", body.len())
+}
 routes! {
     pub Api for App {
         GET "/api/v1/group0/resource0" => list(request),
@@ -1008,4 +1019,7 @@ routes! {
         DELETE "/api/v1/group9/resource199/{id}" => get(id),
     }
 }
-fn main() { let mut c = sprat::testing::Client::new(Api, App { n: 0 }); println!("{}", c.get("/api/v1/group0/resource7/42").text()); }
+fn main() {
+    let mut c = sprat::testing::Client::new(Api, App { n: 0 });
+    println!("{}", c.get("/api/v1/group0/resource7/42").text());
+}
