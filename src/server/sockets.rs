@@ -386,7 +386,7 @@ pub(crate) fn probe_unix(path: &Path) -> io::Result<()> {
 }
 
 /// The listeners that this process was started with, by LISTEN_FDS. The only use of listenfd.
-#[cfg(feature = "listenfd")]
+#[cfg(all(unix, feature = "listenfd"))]
 pub(crate) fn from_env() -> io::Result<Vec<Listener>> {
     let mut inherited = listenfd::ListenFd::from_env();
     let mut listeners = Vec::new();
@@ -407,7 +407,7 @@ pub(crate) fn from_env() -> io::Result<Vec<Listener>> {
     Ok(listeners)
 }
 
-#[cfg(feature = "listenfd")]
+#[cfg(all(unix, feature = "listenfd"))]
 fn is_listening(socket: &impl std::os::fd::AsFd) -> io::Result<bool> {
     // Asked of Linux only; elsewhere accept will tell.
     #[cfg(target_os = "linux")]
