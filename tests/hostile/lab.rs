@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -72,6 +72,7 @@ fn the_server_of_another_process() {
     let Ok(settings) = std::env::var(SETTINGS) else { return };
     let mut limits = Limits::DEFAULT;
     let (mut place, mut trusted, mut delay) = ("127.0.0.1:0", "", Duration::ZERO);
+    let mut hoard = Vec::new();
     for setting in settings.split_whitespace() {
         let (name, value) = setting.split_once('=').expect("name=value");
         let number = value.parse().unwrap_or(0);
@@ -79,6 +80,8 @@ fn the_server_of_another_process() {
         match name {
             "place" => place = value,
             "trusted" => trusted = value,
+            // Descriptors that the program has for itself.
+            "hoard" => hoard.extend((0..number).map(|_| File::open("/dev/null").expect("a descriptor"))),
             "delay_ms" => delay = time,
             "first_byte_ms" => limits.first_byte_timeout = time,
             "head_ms" => limits.head_timeout = time,
@@ -122,7 +125,7 @@ pub(crate) struct Process {
     pub(crate) child: Child,
     address: Option<SocketAddr>,
     /// Kept, so that the process can always write.
-    _stdout: BufReader<std::process::ChildStdout>,
+    stdout: Option<BufReader<ChildStdout>>,
 }
 
 impl Process {
@@ -145,17 +148,18 @@ impl Process {
 
     /// Or what it says when it does not start.
     pub(crate) fn try_start_by(settings: &str, command: &mut Command) -> Result<Process, String> {
-        let mut child =
-            command.env(SETTINGS, settings).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("a process");
-        let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        command.env(SETTINGS, settings).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = Process { child: command.spawn().expect("a process"), address: None, stdout: None };
+        let mut stdout = BufReader::new(process.child.stdout.take().expect("a pipe"));
         loop {
             let mut line = String::new();
             stdout.read_line(&mut line).expect("text");
             if let Some(place) = line.strip_prefix("ready at ") {
-                return Ok(Process { child, address: place.trim().parse().ok(), _stdout: stdout });
+                process.address = place.trim().parse().ok();
+                process.stdout = Some(stdout);
+                return Ok(process);
             }
             if line.is_empty() || line.starts_with("error ") {
-                let _ = child.wait();
                 return Err(line.trim().to_owned());
             }
         }
@@ -195,6 +199,15 @@ impl Process {
         self.status_kb("VmHWM")
     }
 
+    /// Processor time it has used.
+    pub(crate) fn cpu_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("it lives");
+        let fields: Vec<_> = stat.rsplit(") ").next().expect("fields").split(' ').collect();
+        // In ticks of 10 ms.
+        let ticks = |place: usize| fields[place].parse::<u64>().expect("a number");
+        ms((ticks(11) + ticks(12)) * 10)
+    }
+
     pub(crate) fn descriptor_count(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("it lives").count()
     }
@@ -204,6 +217,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        drop(self.stdout.take());
     }
 }
 
@@ -373,7 +387,7 @@ impl Polite {
                 round += 1;
                 let started = Instant::now();
                 let request = get(&format!("/echo-path/{round}"));
-                let answer = if round % 3 == 0 {
+                let answer = if round.is_multiple_of(3) {
                     try_connect(address).and_then(|mut stream| try_exchange(&mut stream, request))
                 } else {
                     try_exchange(&mut kept, request)
@@ -404,7 +418,7 @@ impl Polite {
     pub(crate) fn assert_served(self) {
         let report = self.stop();
         assert!(report.failures.is_empty(), "{report:?}");
-        assert!(report.served >= 10 && report.slowest < Duration::from_secs(3), "{report:?}");
+        assert!(report.served >= 10 && report.slowest < Duration::from_secs(8), "{report:?}");
     }
 }
 

@@ -181,6 +181,30 @@ fn a_crowd_of_idle_peers_keeps_nobody_waiting_and_costs_little() {
 }
 
 #[test]
+fn a_program_that_leaves_no_descriptors_makes_accepting_rest_and_go_on() {
+    // 64 descriptors, of which the program has so many that accepting fails before any limit of ours is reached.
+    let shell = "ulimit -n 64; exec \"$0\" \"$@\"";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", shell]).arg(std::env::current_exe().expect("a path")).args(Process::ARGS);
+    let process = Process::start_by("hoard=44", &mut command);
+    let mut held: Vec<_> = (0..200).map(|_| process.connect()).collect();
+    assert_hello(&mut held[0]);
+    // It has all of the 64, and more want to be accepted.
+    let full = within(ms(5000), || (process.descriptor_count() >= 64).then_some(()));
+    assert!(full.is_some(), "{} descriptors", process.descriptor_count());
+    let before = process.cpu_time();
+    thread::sleep(ms(1500));
+    let used = process.cpu_time() - before;
+    assert!(used <= ms(300), "{used:?} in 1.5 s");
+    assert_hello(&mut held[0]);
+    let mut last = process.connect();
+    held.truncate(1);
+    let released = Instant::now();
+    assert_hello(&mut last);
+    assert!(released.elapsed() < ms(2000), "{:?}", released.elapsed());
+}
+
+#[test]
 fn what_is_no_http_is_refused_and_closed() {
     attack("linger_ms=300", 2048, |process| {
         let hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";

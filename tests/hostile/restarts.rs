@@ -97,7 +97,7 @@ fn a_rolling_restart_on_an_inherited_listener_loses_no_request() {
         let failed = within(ms(1200), || {
             probe = try_connect(address).expect("a listener");
             let answer = try_exchange(&mut probe, get("/ready")).expect("an answer");
-            assert_eq!(answer.status == 503, answer.content == old_pid);
+            assert!(answer.status == 200 || answer.content == old_pid, "{answer:?}");
             (answer.status == 503).then_some(())
         });
         assert!(failed.is_some(), "the old process is still there, and not ready, in round {round}");
