@@ -746,7 +746,7 @@ impl Connection {
         }
         turn.workspace.check_host(known.host).ok()?;
         let target = target::read(&head, known.host).ok()?;
-        let asked = self.received(head, known, target, &decision, turn);
+        let asked = self.received(head, &known, target, &decision, turn);
         self.serve_asked(&asked, &decision, &mut [], 0, turn);
         Some(head_len)
     }
@@ -772,7 +772,7 @@ impl Connection {
         }
         turn.workspace.check_host(known.host).ok()?;
         let target = target::read(&head, known.host).ok()?;
-        let asked = self.received(head, known, target, &decision, turn);
+        let asked = self.received(head, &known, target, &decision, turn);
         match self.serve_asked(&asked, &decision, rest, received, turn) {
             Served::Body(used) => Some(head_len + used),
             Served::Waits(receiving) => {
@@ -801,7 +801,7 @@ impl Connection {
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
         let served = with_head(head_bytes, turn.limits, |parsed| match parsed {
             Ok(Parsed { head, known, target, decision }) => {
-                let asked = self.received(head, known, target, &decision, turn);
+                let asked = self.received(head, &known, target, &decision, turn);
                 self.serve_asked(&asked, &decision, rest, received, turn)
             }
             Err((reject, head_only)) => self.refused(reject, head_only, turn),
@@ -850,12 +850,13 @@ impl Connection {
             }
         };
         let state = &mut *turn.state;
-        let wants_body = match catch_unwind(AssertUnwindSafe(|| check(&request, state))) {
-            Ok(Ok(wants_body)) => wants_body,
-            Ok(Err(rejection)) => {
+        let wants_body = match check.map(|check| catch_unwind(AssertUnwindSafe(|| check(&request, state)))) {
+            None => false,
+            Some(Ok(Ok(wants_body))) => wants_body,
+            Some(Ok(Err(rejection))) => {
                 return self.answer_early(decision, facts, received, turn, |response| rejection.respond(response));
             }
-            Err(_panic) => return self.answer_panic(facts, turn),
+            Some(Err(_panic)) => return self.answer_panic(facts, turn),
         };
         if !wants_body {
             let unread = unread(decision, turn.limits);
@@ -941,7 +942,7 @@ impl Connection {
         with_head(head_bytes, turn.limits, |parsed| {
             // The head was parsed and routed before with the same outcome; only the borrows are new.
             let Ok(Parsed { head, known, target, decision }) = parsed else { return };
-            let asked = self.received(head, known, target, &decision, turn);
+            let asked = self.received(head, &known, target, &decision, turn);
             let request = Request(&asked);
             let facts = self.facts(&asked.head, &decision, turn);
             let mut spans = Spans::default();
@@ -1170,7 +1171,7 @@ impl Connection {
     fn received<'h, S>(
         &self,
         head: Head<'h>,
-        known: Known<'h>,
+        known: &'h Known<'h>,
         target: Target<'h>,
         decision: &Decision,
         turn: &Turn<'_, S>,

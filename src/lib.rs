@@ -74,7 +74,7 @@ pub mod __private {
     pub use crate::request::Parts;
     pub use crate::response::{Constant, ConstantHead, constant_head};
     pub use crate::route::build::{
-        Arrays, Line, Options, Sizes, is_param, place, rows, rows_len, sizes_max, text, text_len,
+        Arrays, Line, Options, Sizes, check_if, is_param, place, rows, rows_len, sizes_max, text, text_len,
     };
     pub use crate::route::row::{Ask, Done, Moment, Slot, Source, finish};
     pub use crate::route::{Answer, Row};

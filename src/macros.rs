@@ -69,7 +69,13 @@ macro_rules! __routes_line {
             $crate::__private::stringify!($method),
             $pattern,
             &[$($crate::__private::stringify!($name)),*],
-            $crate::__private::Answer::Handler { check: __sprat_check, call: __sprat_call },
+            $crate::__private::Answer::Handler {
+                check: $crate::__private::check_if(
+                    false $(| !$crate::__private::is_param($pattern, $crate::__private::stringify!($name)))*,
+                    __sprat_check,
+                ),
+                call: __sprat_call,
+            },
             $crate::__private::Options {
                 $($($option: $crate::__private::Option::Some($value),)*)?
                 ..$crate::__private::Options::NONE

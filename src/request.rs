@@ -29,7 +29,7 @@ pub struct Request<'r>(pub(crate) &'r Received<'r>);
 #[derive(Debug)]
 pub(crate) struct Received<'r> {
     pub(crate) head: Head<'r>,
-    pub(crate) known: Known<'r>,
+    pub(crate) known: &'r Known<'r>,
     pub(crate) target: Target<'r>,
     pub(crate) has_body: bool,
     pub(crate) peer: Option<SocketAddr>,

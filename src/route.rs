@@ -58,8 +58,8 @@ impl<S: 'static> std::fmt::Debug for Row<S> {
 
 /// What a row answers with.
 pub enum Answer<S: 'static> {
-    /// `path::to::handler(args)`.
-    Handler { check: Check<S>, call: Call<S> },
+    /// `path::to::handler(args)`. There is nothing to check where all arguments are path parameters.
+    Handler { check: Option<Check<S>>, call: Call<S> },
     /// `const text(EXPR)`.
     Constant(&'static Constant),
 }

@@ -6,7 +6,7 @@
 use super::pattern::{self, Fault};
 pub use super::trie::Sizes;
 use super::trie::{End, Growing, Node, Refusal, Trie, pack_into};
-use super::{Answer, Routes, Row, Table};
+use super::{Answer, Check, Routes, Row, Table};
 use crate::method::{Method, Methods};
 use crate::response::Constant;
 
@@ -134,6 +134,12 @@ const fn check_prefix(prefix: &str) {
 #[track_caller]
 const fn refuse_row(method: &str, pattern: &str, sentence: &str) -> ! {
     panic!("{}", Text::of_row(method, pattern).and(sentence).as_str())
+}
+
+/// The check of a row that has something to check. A function, because a branch in the table itself would keep the
+/// compiler from making it at compile time.
+pub const fn check_if<S>(has_guards: bool, check: Check<S>) -> Option<Check<S>> {
+    if has_guards { Some(check) } else { None }
 }
 
 /// Whether the argument of this name is a parameter of the pattern.
