@@ -527,9 +527,9 @@ impl Connection {
             && self.unsent.is_none()
     }
 
-    /// When it was accepted, if nothing was answered on it yet.
-    pub(crate) fn unserved_since(&self) -> Option<Tick> {
-        (!self.served).then_some(self.since)
+    /// Since when it waits for a request: its last answer, or accept.
+    pub(crate) fn idle_since(&self) -> Option<Tick> {
+        self.is_idle().then_some(self.since)
     }
 
     /// Bytes of memory held beside the struct itself.

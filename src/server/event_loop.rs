@@ -119,7 +119,7 @@ enum Stage {
         parts: Tick,
         closes: Tick,
     },
-    /// Nothing is accepted, and answers close. New connections that had no time to speak have it until `hush`.
+    /// Nothing is accepted, and answers close. Connections that spoke a moment ago, or had no time to, have until `hush`.
     Closing {
         hush: Tick,
         ends: Tick,
@@ -140,9 +140,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// At least so long between two events that tell the same.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// At shutdown a connection that was accepted less long ago is not taken for silent: its request may be on its way,
-/// and many a client does not try again when a new connection fails.
-const FIRST_BYTE_GRACE: Duration = Duration::from_millis(500);
+/// At shutdown a connection that was accepted, or had its last answer, less long ago is not taken for idle: its next
+/// request may be on its way, and many a client does not try again.
+const REQUEST_GRACE: Duration = Duration::from_millis(500);
 
 impl<N: Net, S: 'static> EventLoop<N, S> {
     pub(crate) fn new(
@@ -377,9 +377,9 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             Next::Close(reason) => return self.close(index, reason),
         }
         let is_closing = matches!(self.stage, Stage::Closing { .. });
-        if is_closing && open.connection.is_idle() && !open.readable {
-            let is_new = open.connection.unserved_since().is_some_and(|since| self.now < since.after(FIRST_BYTE_GRACE));
-            if !is_new {
+        if is_closing && !open.readable {
+            let is_quiet = |since: Tick| self.now >= since.after(REQUEST_GRACE);
+            if open.connection.idle_since().is_some_and(is_quiet) {
                 return self.close(index, CloseReason::Drained);
             }
         }
@@ -589,7 +589,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         self.accept.open = false;
         self.net.close_listener();
         self.stage =
-            Stage::Closing { hush: self.now.after(FIRST_BYTE_GRACE), ends: self.now.after(self.limits.drain_timeout) };
+            Stage::Closing { hush: self.now.after(REQUEST_GRACE), ends: self.now.after(self.limits.drain_timeout) };
         tell(&mut self.hook, Event::Closing { open: self.stats.open });
         self.close_idle();
     }

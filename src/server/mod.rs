@@ -499,7 +499,8 @@ impl Handle {
     /// Begins to shut down, without waiting for it.
     ///
     /// Connections that wait in the listener's queue are taken, and it closes. Idle connections close, but for a
-    /// request that has arrived already. Requests that are being received are finished, answers carry
+    /// request that has arrived already; one that had an answer less than half a second ago has the rest of it for its
+    /// next request. Requests that are being received are finished, answers carry
     /// `Connection: close`. Whatever is left after [`Limits::drain_timeout`] is cut off. Then
     /// [`serve`](Server::serve) returns.
     pub fn shutdown(&self) {

@@ -112,7 +112,7 @@ fn a_rolling_restart_on_an_inherited_listener_loses_no_request() {
 }
 
 #[test]
-fn a_restart_without_notice_on_an_inherited_listener_loses_no_new_connection() {
+fn a_restart_without_notice_on_an_inherited_listener_loses_no_request_of_active_clients() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
     let start = || {
@@ -120,7 +120,7 @@ fn a_restart_without_notice_on_an_inherited_listener_loses_no_new_connection() {
         Process::start_by("place=stdin", Process::command().stdin(listener))
     };
     let mut old = start();
-    let load = Load::start(address, 0, 6);
+    let load = Load::start(address, 4, 4);
     thread::sleep(ms(200));
     let _new = start();
     old.signal("-TERM");
