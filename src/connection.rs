@@ -739,7 +739,8 @@ impl Connection {
     fn serve_without_body<S>(&mut self, window: &[u8], turn: &mut Turn<'_, S>) -> Option<usize> {
         let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
         let ready = SLOTS_READY.min(turn.limits.fields_max);
-        let (head_len, head, known) = head::parse_at_once(window, &mut slots[..ready], turn.limits)?;
+        let mut known = Known::default();
+        let (head_len, head) = head::parse_at_once(window, &mut slots[..ready], &mut known, turn.limits)?;
         let decision = framing::decide(head.version, &known).ok()?;
         if decision.framing != Framing::NoBody {
             return None;
@@ -760,7 +761,8 @@ impl Connection {
         let (head_bytes, rest) = buffer.split_at_mut(head_len);
         let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
         let ready = SLOTS_READY.min(turn.limits.fields_max);
-        let (parsed_len, head, known) = head::parse_at_once(head_bytes, &mut slots[..ready], turn.limits)?;
+        let mut known = Known::default();
+        let (parsed_len, head) = head::parse_at_once(head_bytes, &mut slots[..ready], &mut known, turn.limits)?;
         let decision = framing::decide(head.version, &known).ok()?;
         let is_whole = match decision.framing {
             Framing::NoBody => true,
