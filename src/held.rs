@@ -116,10 +116,10 @@ impl Pool {
         buffer
     }
 
-    /// Doubles a buffer of which `used` bytes are in use, so that its length stays a power of two, and below twice
-    /// what is used when it has to grow, [`ROOM_LEN`] and the padding.
+    /// Doubles a buffer of which `used` bytes are in use.
     fn grow(&mut self, buffer: &mut Vec<u8>, used: usize) {
-        let len = (buffer.len() * 2).max(1024);
+        let needed = used + ROOM_LEN + PADDING_LEN;
+        let len = needed.next_power_of_two().max(buffer.len() * 2);
         let mut larger = vec![0; len];
         larger[..used].copy_from_slice(&buffer[..used]);
         self.held_bytes += len;

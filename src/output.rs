@@ -150,6 +150,9 @@ impl Output {
     }
 }
 
+/// The most that waiting answers are merged into.
+const MERGED_BYTES_MAX: usize = 2 * COPY_BYTES_MAX;
+
 /// The loop's write buffer keeps this much room between turns.
 const KEEP_BYTES_MAX: usize = 256 << 10;
 
@@ -193,10 +196,10 @@ impl Unsent {
             segment = Borrowed::Owned(segment.as_slice()[sent..].to_vec());
         }
         self.len += len;
-        // Many small answers to a slow reader would otherwise become many small segments. Not one that grows for ever
-        // either: it is given back as a whole, when its last byte is sent.
+        // Many small answers to a slow reader would otherwise become many small segments. Not without end: the memory
+        // of a segment comes back once all of it is sent, and a reader may always leave a little.
         if let (Some(Borrowed::Owned(last)), Borrowed::Owned(new)) = (self.segments.back_mut(), &segment)
-            && last.len() + new.len() <= COPY_BYTES_MAX
+            && last.len() + new.len() <= MERGED_BYTES_MAX
         {
             last.extend_from_slice(new);
             return;
