@@ -29,6 +29,7 @@ fn slow_clients_hold_no_more_memory_than_the_ceiling() {
     assert_hello(&mut process.connect());
     let held_kb = process.memory_peak_kb() - before;
     let ceiling_kb = limits.worst_case_bytes(count) / 1024;
+    println!("{count} slow clients: {held_kb} kB, {ceiling_kb} kB allowed by the limits");
     assert!(held_kb <= ceiling_kb, "{held_kb} kB of {ceiling_kb}");
     // 4 and 16 KiB buffers, and a slot. Allocation follows what came, not what was announced.
     assert!(held_kb <= count * 12 + (8 << 10), "{held_kb} kB for {count} clients");

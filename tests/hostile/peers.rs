@@ -28,6 +28,7 @@ fn attack(settings: &str, growth_max_kb: usize, attack: impl FnOnce(&Process)) {
     let peak = process.memory_peak_kb();
     polite.assert_served();
     let growth = peak.saturating_sub(memory);
+    println!("{growth} kB more at most, {:?} of processor time", process.cpu_time());
     assert!(growth <= growth_max_kb + NOISE_KB, "{growth} kB more, of {growth_max_kb} allowed");
     let closed = within(ms(5000), || (process.descriptor_count() <= descriptors).then_some(()));
     assert!(closed.is_some(), "{} descriptors, {descriptors} before", process.descriptor_count());
