@@ -1,6 +1,8 @@
 //! One connection as a pure state machine: bytes in, bytes out, time as an argument.
 //!
 //! ```text
+//!   (behind a trusted balancer, a PROXY header comes first, once)
+//!
 //!              whole request                         body missing
 //!        +------------------------+        +--------------------------------+
 //!        v                        |        v                                |
@@ -35,6 +37,7 @@ use crate::held::{Held, PADDING_LEN, Pool};
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
 use crate::output::{Mark, Output, Unsent};
+use crate::proxy::{self, Proxied};
 use crate::reject::Reject;
 use crate::rejection::Rejection;
 use crate::request::{Body, Params, Parts, Received, Request, Spans};
@@ -203,6 +206,10 @@ pub(crate) struct Connection {
 
 #[derive(Debug)]
 enum Phase {
+    /// Before the PROXY header that has to come first, or inside it.
+    Proxy {
+        begun: bool,
+    },
     /// Between two requests, or inside a head, of which `scanned` bytes were looked at.
     Head {
         scanned: usize,
@@ -301,7 +308,12 @@ impl Connection {
         }
     }
 
-    /// The address the connection came from.
+    /// A connection from a balancer that is trusted: before anything else it has to say whom it speaks for.
+    pub(crate) fn behind_proxy(peer: Option<SocketAddr>, now: Tick) -> Connection {
+        Connection { phase: Phase::Proxy { begun: false }, ..Connection::new(peer, now) }
+    }
+
+    /// The address the connection came from, or that its PROXY header named.
     pub(crate) fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
@@ -367,6 +379,8 @@ impl Connection {
             return;
         }
         match &self.phase {
+            Phase::Proxy { begun: true } => self.refuse(Reject::HeadTimeout, false, turn),
+            Phase::Proxy { begun: false } => self.phase = Phase::Closed(CloseReason::FirstByteTimeout),
             Phase::Head { begun: true, .. } => {
                 let head_only = self.held.as_slice().starts_with(b"HEAD ");
                 self.refuse(Reject::HeadTimeout, head_only, turn);
@@ -468,9 +482,13 @@ impl Connection {
             return Some(self.unsent_since.after(limits.write_timeout));
         }
         match &self.phase {
-            Phase::Head { begun: true, .. } => Some(self.since.after(limits.head_timeout)),
+            Phase::Head { begun: true, .. } | Phase::Proxy { begun: true } => {
+                Some(self.since.after(limits.head_timeout))
+            }
             Phase::Head { begun: false, .. } if self.served => Some(self.since.after(limits.idle_timeout)),
-            Phase::Head { begun: false, .. } => Some(self.since.after(limits.first_byte_timeout)),
+            Phase::Head { begun: false, .. } | Phase::Proxy { begun: false } => {
+                Some(self.since.after(limits.first_byte_timeout))
+            }
             Phase::Body(receiving) => Some(receiving.pace.deadline(limits)),
             Phase::Skip(skipping) => Some(skipping.pace.deadline(limits)),
             Phase::Linger { .. } => Some(self.since.after(limits.linger_timeout)),
@@ -482,7 +500,7 @@ impl Connection {
     #[inline]
     pub(crate) fn wants_read(&self, limits: &Limits) -> bool {
         match self.phase {
-            Phase::Head { .. } | Phase::Body(_) | Phase::Skip(_) => {
+            Phase::Head { .. } | Phase::Body(_) | Phase::Skip(_) | Phase::Proxy { .. } => {
                 !self.eof && !self.more && self.unsent_len() < limits.output_bytes_max
             }
             Phase::Linger { .. } => true,
@@ -504,17 +522,19 @@ impl Connection {
 
     /// Whether it waits for a request of which nothing has come, and owes nothing.
     pub(crate) fn is_idle(&self) -> bool {
-        matches!(self.phase, Phase::Head { begun: false, .. }) && self.held.is_empty() && self.unsent.is_none()
+        matches!(self.phase, Phase::Head { begun: false, .. } | Phase::Proxy { begun: false })
+            && self.held.is_empty()
+            && self.unsent.is_none()
     }
 
-    /// When it was accepted, if nothing was answered on it yet.
-    pub(crate) fn unserved_since(&self) -> Option<Tick> {
-        (!self.served).then_some(self.since)
+    /// Since when it waits for a request: its last answer, or accept.
+    pub(crate) fn idle_since(&self) -> Option<Tick> {
+        self.is_idle().then_some(self.since)
     }
 
     /// Bytes of memory held beside the struct itself.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.held.capacity() + self.unsent_len()
+        self.held.capacity() + self.unsent.as_ref().map_or(0, |unsent| unsent.held_bytes())
     }
 
     /// Gives its memory back to the loop. The last call.
@@ -633,6 +653,30 @@ impl Connection {
                             self.phase = Phase::Closing { reason: CloseReason::PeerClosed, linger: false };
                         }
                         break;
+                    }
+                }
+                Phase::Proxy { begun } => {
+                    if start == end {
+                        if self.eof {
+                            self.phase = Phase::Closing { reason: CloseReason::PeerClosed, linger: false };
+                        }
+                        break;
+                    }
+                    match proxy::parse(&buffer[start..end]) {
+                        Ok(Some(Proxied { len, source })) => {
+                            start += len;
+                            self.peer = source.or(self.peer);
+                            self.phase = BETWEEN;
+                        }
+                        Ok(None) if self.eof => self.refuse(Reject::Truncated, false, turn),
+                        Ok(None) => {
+                            if !*begun {
+                                *begun = true;
+                                self.since = turn.now;
+                            }
+                            break;
+                        }
+                        Err(reject) => self.refuse(reject, false, turn),
                     }
                 }
                 Phase::Closing { reason, linger } => {
@@ -1226,3 +1270,6 @@ impl Connection {
 }
 
 const _: () = assert!(READ_BUFFER_LEN <= u32::MAX as usize);
+
+// What `Limits::worst_case_bytes_per_connection` counts for it leaves room for the socket, the timer and the lists.
+const _: () = assert!(size_of::<Connection>() + size_of::<Receiving>() + size_of::<Unsent>() <= 512);

@@ -82,7 +82,8 @@ impl<'r> Request<'r> {
         std::str::from_utf8(self.0.head.fields.get(name)?).ok()
     }
 
-    /// The address of the peer, taken at accept. None on a unix socket and in the test client.
+    /// The address of the peer, taken at accept, or named by a balancer that is trusted; see
+    /// [`Server::proxy_protocol`](crate::Server::proxy_protocol). None on a unix socket and in the test client.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.0.peer
     }
