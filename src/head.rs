@@ -135,6 +135,9 @@ pub(crate) fn scan(bytes: &[u8], scanned: usize, head_bytes_max: usize) -> Resul
 
 /// How far [`scan`] came in bytes that hold no end of a head yet: everything but a CR at the end.
 pub(crate) fn scanned_len(bytes: &[u8]) -> usize {
+    if planted!("head") {
+        return bytes.len();
+    }
     bytes.len() - usize::from(bytes.ends_with(b"\r"))
 }
 
@@ -248,6 +251,7 @@ fn known<'r>(fields: &'r [httparse::Header<'r>]) -> Result<Known<'r>, Reject> {
 fn once<'r>(place: &mut Option<&'r [u8]>, value: &'r [u8], twice: Reject) -> Result<(), Reject> {
     match place.replace(value) {
         None => Ok(()),
+        Some(_) if planted!("smuggling") => Ok(()),
         Some(_) => Err(twice),
     }
 }

@@ -203,7 +203,7 @@ pub(crate) fn decode(text: &str, to: &mut Vec<u8>) -> Option<()> {
     while let [first, after @ ..] = rest {
         rest = after;
         if *first != b'%' {
-            to.push(*first);
+            to.push(if planted!("target") && *first == b'+' { b' ' } else { *first });
             continue;
         }
         let [high, low, after @ ..] = rest else { return None };
