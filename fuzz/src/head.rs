@@ -1,0 +1,82 @@
+//! Heads, against the strict parser and against themselves.
+
+use sprat::internals::{Understood, scan, scanned_len, understand};
+use sprat::{Limits, Reject, Version};
+
+use super::input::{Cuts, Input};
+use super::strict::{self, Field, Seen};
+
+/// What is accepted is what the strict parser accepts, and parses equal once it is written down again; what is refused
+/// breaks the rule that is named; and a peer that drips gets the same, for linear work.
+pub fn check(data: &[u8]) {
+    let mut input = Input::new(data);
+    let limits = if input.byte() & 1 == 0 { Limits::DEFAULT } else { super::TIGHT };
+    let cuts = Cuts::read(&mut input);
+    let bytes = input.rest();
+
+    let scanned = scan(bytes, 0, limits.head_bytes_max);
+    check_drip(&cuts.pieces(bytes), scanned, &limits);
+    check_drip(&bytes.chunks(1).collect::<Vec<_>>(), scanned, &limits);
+
+    let ours = match scanned {
+        Ok(Some(len)) => understand(&bytes[..len], &limits).map(|head| Some((len, head))),
+        Ok(None) => Ok(None),
+        Err(reject) => Err(reject),
+    };
+    match (ours, strict::head(bytes, &limits)) {
+        (Ok(None), Seen::Partial) => {}
+        (Err(reject), Seen::Refused(broken)) => assert!(broken.contains(&reject), "{reject:?}, but it is {broken:?}"),
+        (Ok(Some((len, head))), Seen::Whole(strict)) => {
+            assert_eq!((len, &head.target, head.version), (strict.len, &strict.target, strict.version));
+            assert_eq!(fields(&head), strict.fields);
+            check_round_trip(&head, &strict.method, &limits);
+            // httparse, asked alone, has to see at least as much in it. Whatever it sees in what is refused here has
+            // broken a rule with a name, as was asserted above.
+            let mut slots = vec![httparse::EMPTY_HEADER; limits.fields_max];
+            let alone = httparse::Request::new(&mut slots).parse(&bytes[..len]);
+            assert!(alone == Ok(httparse::Status::Complete(len)) || !bytes[..len].windows(8).any(|v| v == b"HTTP/1.1"));
+        }
+        (ours, strict) => panic!("{ours:?}, but it is {strict:?}"),
+    }
+}
+
+/// Scans piece by piece. What was scanned before is overwritten, so that nothing can depend on looking at it again:
+/// the work is linear in the bytes. Only how a head is too large may still be looked up, once.
+fn check_drip(pieces: &[&[u8]], whole: Result<Option<usize>, Reject>, limits: &Limits) {
+    let max = limits.head_bytes_max;
+    let (mut bytes, mut done) = (Vec::new(), 0);
+    let mut outcome = Ok(None);
+    for piece in pieces {
+        bytes.extend_from_slice(piece);
+        outcome = scan(&bytes, done, max);
+        let mut forgotten = bytes.clone();
+        // The byte before tells an empty line.
+        forgotten[..done.saturating_sub(1)].fill(0);
+        let again = scan(&forgotten, done, max);
+        assert!(outcome == again || (is_too_large(outcome) && is_too_large(again)), "{outcome:?} {again:?}");
+        if outcome != Ok(None) {
+            break;
+        }
+        done = scanned_len(&bytes);
+        assert!(done + 1 >= bytes.len(), "{done} of {} were scanned", bytes.len());
+    }
+    assert_eq!(outcome, whole, "{pieces:?}");
+}
+
+fn is_too_large(outcome: Result<Option<usize>, Reject>) -> bool {
+    matches!(outcome, Err(Reject::HeadTooLarge | Reject::TargetTooLong | Reject::MethodTooLong))
+}
+
+fn fields(head: &Understood) -> Vec<Field> {
+    head.fields.iter().map(|(name, value)| Field { name: name.clone(), value: value.clone() }).collect()
+}
+
+fn check_round_trip(head: &Understood, method: &str, limits: &Limits) {
+    let version = if head.version == Version::Http11 { "1.1" } else { "1.0" };
+    let mut again = format!("{method} {} HTTP/{version}\r\n", head.target).into_bytes();
+    for (name, value) in &head.fields {
+        again.extend([name.as_bytes(), b":", value, b"\r\n"].concat());
+    }
+    again.extend(b"\r\n");
+    assert_eq!(understand(&again, limits).as_ref(), Ok(head));
+}
