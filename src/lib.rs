@@ -25,13 +25,13 @@ mod connection;
 mod held;
 
 mod extract;
+#[cfg(feature = "json")]
+mod json;
 mod rejection;
 mod request;
 mod response;
 mod route;
 mod server;
-#[cfg(feature = "json")]
-mod json;
 
 #[cfg(feature = "internals")]
 #[doc(hidden)]

@@ -1,8 +1,9 @@
 //! Whole connections: any bytes, cut in any way, with or without a peer that takes its answers slowly.
 
 use sprat::testing::Client;
-use sprat::{Body, CloseReason, Limits, Reject, Response, Sent, routes};
+use sprat::{Body, CloseReason, Framing, Limits, Reject, Response, Sent, routes};
 
+use super::chunked::is_limit;
 use super::input::{Cuts, Input};
 use super::strict::{self, Seen};
 
@@ -62,12 +63,13 @@ fn deliver(pieces: &[&[u8]], window: usize, bytes: &[u8], limits: &Limits) -> Ou
     pieces.iter().filter(|piece| !piece.is_empty()).for_each(|piece| link.send(piece));
     link.take_at_most(usize::MAX);
     link.close_write();
-    let answers = check_answers(bytes, link.received(), limits);
-    (std::mem::take(link.state()), answers, link.closed())
+    let closed = link.closed();
+    let answers = check_answers(bytes, link.received(), closed, limits);
+    (std::mem::take(link.state()), answers, closed)
 }
 
 /// Walks along the requests and the answers to them. Returns the final answers, for interim ones depend on the cuts.
-fn check_answers(sent: &[u8], received: &[u8], limits: &Limits) -> Vec<Vec<u8>> {
+fn check_answers(sent: &[u8], received: &[u8], closed: Option<CloseReason>, limits: &Limits) -> Vec<Vec<u8>> {
     let mut answers = Vec::new();
     let (mut sent, mut received) = (sent, received);
     loop {
@@ -82,7 +84,12 @@ fn check_answers(sent: &[u8], received: &[u8], limits: &Limits) -> Vec<Vec<u8>> 
             Seen::Whole(message) if message.body.is_some() && !answer.close => {
                 assert!(message.head.decision.persistent, "the connection goes on");
                 sent = &sent[message.len..];
-                continue;
+                // A body that its answer did not wait for can break a limit on its way out. That ends it, unanswered.
+                let is_chunked = message.head.decision.framing == Framing::Chunked;
+                match closed {
+                    Some(CloseReason::Rejected(reject)) if is_limit(reject) && is_chunked && received.is_empty() => {}
+                    _ => continue,
+                }
             }
             Seen::Whole(_) => {}
             Seen::Partial => {}

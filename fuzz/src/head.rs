@@ -30,11 +30,6 @@ pub fn check(data: &[u8]) {
             assert_eq!((len, &head.target, head.version), (strict.len, &strict.target, strict.version));
             assert_eq!(fields(&head), strict.fields);
             check_round_trip(&head, &strict.method, &limits);
-            // httparse, asked alone, has to see at least as much in it. Whatever it sees in what is refused here has
-            // broken a rule with a name, as was asserted above.
-            let mut slots = vec![httparse::EMPTY_HEADER; limits.fields_max];
-            let alone = httparse::Request::new(&mut slots).parse(&bytes[..len]);
-            assert!(alone == Ok(httparse::Status::Complete(len)) || !bytes[..len].windows(8).any(|v| v == b"HTTP/1.1"));
         }
         (ours, strict) => panic!("{ours:?}, but it is {strict:?}"),
     }

@@ -23,7 +23,9 @@ pub fn check(data: &[u8]) {
     let mut bare = text.to_vec();
     assert_eq!(parse_json::<Tree<'_>>(&mut bare, text.len(), &mut tape).map(Tree::into_owned), ours);
     let mut ignored = text.to_vec();
-    assert_eq!(parse_json::<IgnoredAny>(&mut ignored, text.len(), &mut tape).err(), ours.clone().err());
+    // Where a fault is, depends on what it is read into; whether there is one, does not.
+    let ignored = parse_json::<IgnoredAny>(&mut ignored, text.len(), &mut tape).err();
+    assert_eq!(ignored.map(|fault| fault.message), ours.as_ref().err().map(|fault| fault.message));
 
     match (&ours, serde_json::from_slice::<Owned>(text)) {
         (Ok(ours), Ok(theirs)) => {
