@@ -229,7 +229,11 @@ fn known<'r>(fields: &'r [httparse::Header<'r>]) -> Result<Known<'r>, Reject> {
         let name = field.name;
         match name.len() {
             4 if name.eq_ignore_ascii_case("host") => once(&mut known.host, field.value, Reject::HostTwice)?,
-            6 if name.eq_ignore_ascii_case("expect") => known.expect = Some(field.value),
+            6 if name.eq_ignore_ascii_case("expect") => {
+                // Of several lines the one that is refused counts, wherever it stands.
+                let refused = known.expect.filter(|value| !value.eq_ignore_ascii_case(b"100-continue"));
+                known.expect = Some(refused.unwrap_or(field.value));
+            }
             10 if name.eq_ignore_ascii_case("connection") => {
                 for option in field.value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
                     known.close |= option.eq_ignore_ascii_case(b"close");

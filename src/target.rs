@@ -115,7 +115,8 @@ fn absolute(target: &str) -> Result<Target<'_>, Reject> {
 #[cold]
 fn authority(target: &str) -> Result<Target<'_>, Reject> {
     match target.rsplit_once(':') {
-        Some((name, port)) if !name.is_empty() && !port.is_empty() => {
+        // Digits, for the last colon of `[::1]` has no port behind it.
+        Some((name, port)) if !name.is_empty() && !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => {
             let host = host(target.as_bytes()).map_err(|_| Reject::Target)?;
             Ok(Target { form: Form::Authority, path: "", query: None, host: Some(host), escaped: false })
         }
