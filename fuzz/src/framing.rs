@@ -10,10 +10,10 @@ use super::strict::{self, Field};
 pub fn check(data: &[u8]) {
     let mut input = Input::new(data);
     let version = input.pick(&[Version::Http11, Version::Http10]);
-    let lines = match input.rest() {
-        [] => Vec::new(),
-        lines => [lines, b"\r\n"].concat(),
-    };
+    let mut lines = input.rest().to_vec();
+    if !lines.is_empty() && !lines.ends_with(b"\r\n") {
+        lines.extend(b"\r\n");
+    }
     let text = if version == Version::Http11 { "POST / HTTP/1.1\r\n" } else { "POST / HTTP/1.0\r\n" };
     let head = [text.as_bytes(), &lines, b"\r\n"].concat();
     // Other targets ask what a head is. Here it is one.
