@@ -51,10 +51,13 @@ pub fn scanned_len(bytes: &[u8]) -> usize {
 /// Parses a head, reads its target and decides its framing, without keeping anything: the work of every request.
 pub fn understand_and_forget(bytes: &[u8], limits: &Limits) -> Result<Framing, Reject> {
     let mut slots = [const { MaybeUninit::uninit() }; head::SLOTS_READY];
-    let head = head::parse(bytes, &mut slots, limits)?;
-    let target = target::read(&head)?;
+    let (head, known) = head::parse(bytes, &mut slots, limits)?;
+    if let Some(host) = known.host {
+        target::check_host(host)?;
+    }
+    let target = target::read(&head, known.host)?;
     std::hint::black_box(&target);
-    Ok(framing::decide(&head)?.framing)
+    Ok(framing::decide(head.version, &known)?.framing)
 }
 
 /// The same, and everything found.
@@ -67,9 +70,12 @@ pub fn understand(bytes: &[u8], limits: &Limits) -> Result<Understood, Reject> {
     }
     let mut slots = Vec::new();
     slots.resize_with(limits.fields_max, MaybeUninit::uninit);
-    let head = head::parse(&bytes, &mut slots, limits)?;
-    let target = target::read(&head)?;
-    let decision = framing::decide(&head)?;
+    let (head, known) = head::parse(&bytes, &mut slots, limits)?;
+    if let Some(host) = known.host {
+        target::check_host(host)?;
+    }
+    let target = target::read(&head, known.host)?;
+    let decision = framing::decide(head.version, &known)?;
     Ok(Understood {
         method: head.method,
         target: head.target.to_owned(),
@@ -78,7 +84,7 @@ pub fn understand(bytes: &[u8], limits: &Limits) -> Result<Understood, Reject> {
         form: target.form,
         path: target.path.to_owned(),
         query: target.query.map(str::to_owned),
-        host: target.host.map(str::to_owned),
+        host: target.host.map(|host| String::from_utf8_lossy(host).into_owned()),
         escaped: target.escaped,
         framing: decision.framing,
         persistent: decision.persistent,
@@ -90,7 +96,22 @@ pub fn understand(bytes: &[u8], limits: &Limits) -> Result<Understood, Reject> {
 pub fn decide(bytes: &[u8], limits: &Limits) -> Result<Decision, Reject> {
     let mut slots = Vec::new();
     slots.resize_with(limits.fields_max, MaybeUninit::uninit);
-    framing::decide(&head::parse(bytes, &mut slots, limits)?)
+    let (head, known) = head::parse(bytes, &mut slots, limits)?;
+    framing::decide(head.version, &known)
+}
+
+/// The length of a usual and whole head at the start of `bytes`, and its field lines, as the short way through a
+/// connection finds them; `None` for whatever is unusual.
+pub fn parse_at_once(bytes: &[u8], limits: &Limits) -> Option<(usize, Vec<(String, Vec<u8>)>)> {
+    let mut slots = [const { MaybeUninit::uninit() }; head::SLOTS_READY];
+    let ready = head::SLOTS_READY.min(limits.fields_max);
+    let (len, head, _) = head::parse_at_once(bytes, &mut slots[..ready], limits)?;
+    Some((len, head.fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
+}
+
+/// Where the first blank line ends, if it ends within the limit.
+pub fn find_blank_line(bytes: &[u8], head_bytes_max: usize) -> Option<usize> {
+    head::find_blank_line(bytes, head_bytes_max)
 }
 
 /// A chunked body's decoder, as a connection uses it.
@@ -164,12 +185,12 @@ pub fn parse_proxy(bytes: &[u8]) -> Result<Option<(usize, Option<SocketAddr>)>, 
 }
 
 /// The Date line of the last of these seconds since 1970, set one after the other on the same line.
-pub fn date_line(first: u64, then: &[u64]) -> [u8; 37] {
+pub fn date_line(first: u64, then: &[u64]) -> Vec<u8> {
     let mut line = DateLine::new(first);
     for &unix_seconds in then {
         line.set(unix_seconds);
     }
-    *line.as_bytes()
+    line.as_bytes().to_vec()
 }
 
 /// Reads a query; `None` if it is refused.

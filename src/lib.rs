@@ -45,7 +45,7 @@ pub use extract::{
     fields,
 };
 #[cfg(feature = "json")]
-pub use extract::{Form, Query};
+pub use extract::{Form, Json, Query};
 pub use framing::Framing;
 pub use head::{Fields, Version};
 pub use limits::Limits;

@@ -1,6 +1,6 @@
 //! Heads, against the strict parser and against themselves.
 
-use sprat::internals::{Understood, scan, scanned_len, understand};
+use sprat::internals::{Understood, find_blank_line, parse_at_once, scan, scanned_len, understand};
 use sprat::{Limits, Reject, Version};
 
 use super::input::{Cuts, Input};
@@ -18,6 +18,14 @@ pub fn check(data: &[u8]) {
     check_drip(&cuts.pieces(bytes), scanned, &limits);
     check_drip(&bytes.chunks(1).collect::<Vec<_>>(), scanned, &limits);
 
+    // The short way may give up; if it does not, it finds what the long way finds.
+    let at_once = parse_at_once(bytes, &limits);
+    if let Some((len, _)) = at_once {
+        assert_eq!(scanned, Ok(Some(len)));
+    }
+    let blank_line = strict::find(bytes, b"\r\n\r\n").map(|at| at + 4).filter(|end| *end <= limits.head_bytes_max);
+    assert_eq!(find_blank_line(bytes, limits.head_bytes_max), blank_line);
+
     let ours = match scanned {
         Ok(Some(len)) => understand(&bytes[..len], &limits).map(|head| Some((len, head))),
         Ok(None) => Ok(None),
@@ -29,6 +37,7 @@ pub fn check(data: &[u8]) {
         (Ok(Some((len, head))), Seen::Whole(strict)) => {
             assert_eq!((len, &head.target, head.version), (strict.len, &strict.target, strict.version));
             assert_eq!(fields(&head), strict.fields);
+            assert!(at_once.is_none_or(|(_, at_once)| at_once == head.fields));
             check_round_trip(&head, &strict.method, &limits);
         }
         (ours, strict) => panic!("{ours:?}, but it is {strict:?}"),

@@ -1,5 +1,6 @@
 //! Whether a body is of the media type that an extractor reads (RFC 9110 8.3), as senders really write it.
 
+use crate::head::Single;
 use crate::rejection::Rejection;
 use crate::request::Request;
 use crate::status::Status;
@@ -12,21 +13,20 @@ use crate::status::Status;
 ///   itself is still read strictly.
 /// - The field twice is refused: nobody knows which of them counts.
 #[inline]
-pub(crate) fn expect(
+pub(super) fn expect(
     request: &Request<'_>,
     expected: &'static str,
     accepts: fn(&[u8]) -> bool,
 ) -> Result<(), Rejection> {
-    let mut values = request.fields().get_all("content-type");
-    match (values.next(), values.next()) {
-        (None, _) => Ok(()),
-        (Some(value), None) if value == expected.as_bytes() || is_accepted(value, accepts) => Ok(()),
+    match request.0.known.content_type {
+        Single::Absent => Ok(()),
+        Single::Once(value) if value == expected.as_bytes() || is_accepted(value, accepts) => Ok(()),
         _ => Err(unsupported(expected)),
     }
 }
 
 /// `application/json`, and whatever is built on it: `application/*+json` (RFC 6839 3.1).
-pub(crate) fn is_json(essence: &[u8]) -> bool {
+pub(super) fn is_json(essence: &[u8]) -> bool {
     if essence.eq_ignore_ascii_case(b"application/json") {
         return true;
     }
@@ -39,7 +39,7 @@ pub(crate) fn is_json(essence: &[u8]) -> bool {
 }
 
 /// `application/x-www-form-urlencoded`.
-pub(crate) fn is_form(essence: &[u8]) -> bool {
+pub(super) fn is_form(essence: &[u8]) -> bool {
     essence.eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
 }
 

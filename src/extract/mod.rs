@@ -15,7 +15,9 @@ pub mod fields;
 mod form;
 mod header;
 #[cfg(feature = "json")]
-pub(crate) mod media_type;
+mod json;
+#[cfg(feature = "json")]
+mod media_type;
 mod optional;
 #[cfg(feature = "json")]
 mod query;
@@ -30,6 +32,8 @@ pub use cookies::Cookies;
 #[cfg(feature = "json")]
 pub use form::Form;
 pub use header::{FieldName, Header};
+#[cfg(feature = "json")]
+pub use json::Json;
 pub use optional::Optional;
 #[cfg(feature = "json")]
 pub use query::Query;

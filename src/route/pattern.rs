@@ -72,6 +72,7 @@ const _: () = assert!(PARAMS_MAX == 8 && SEGMENTS_MAX == 32 && LITERAL_BYTES_MAX
 /// Reads a pattern segment by segment.
 #[derive(Clone, Copy)]
 pub(crate) struct Segments<'t> {
+    pattern: &'t [u8],
     /// What is still to be read, from a slash on. Empty at the end.
     rest: &'t [u8],
 }
@@ -81,9 +82,14 @@ impl<'t> Segments<'t> {
     /// [`Fault::NoSlash`].
     pub(crate) const fn of(pattern: &'t str) -> Result<Segments<'t>, Fault> {
         match pattern.as_bytes() {
-            [b'/', ..] => Ok(Segments { rest: pattern.as_bytes() }),
+            [b'/', ..] => Ok(Segments { pattern: pattern.as_bytes(), rest: pattern.as_bytes() }),
             _ => Err(Fault::NoSlash),
         }
+    }
+
+    /// What has been read.
+    pub(crate) const fn text(&self) -> &'t [u8] {
+        self.pattern.split_at(self.pattern.len() - self.rest.len()).0
     }
 
     /// The next segment, `None` behind the last one.

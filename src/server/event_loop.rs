@@ -91,8 +91,19 @@ struct Accept {
     pending: bool,
     connections_max: usize,
     paused_until: Option<Tick>,
-    /// When it was last told that all connections are there.
-    full_told: Option<Tick>,
+    /// When it was last told that nothing can be accepted.
+    told: Option<Tick>,
+}
+
+impl Accept {
+    /// Whether it was not told a moment ago already that nothing can be accepted.
+    fn is_news(&mut self, now: Tick) -> bool {
+        let is_news = self.told.is_none_or(|told| now >= told.after(TOLD_AGAIN_AFTER));
+        if is_news {
+            self.told = Some(now);
+        }
+        is_news
+    }
 }
 
 /// How far shutdown has come.
@@ -155,7 +166,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                 pending: false,
                 connections_max: connections_max.min(limits.connections_max).max(1),
                 paused_until: None,
-                full_told: None,
+                told: None,
             },
             stage: Stage::Serving,
             now,
@@ -219,7 +230,6 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     fn read_clocks(&mut self) {
-        // Not max(): a clock that goes back breaks the contract of `Net`, and timers need it kept.
         self.now = self.net.now();
         self.idle_bucket = Bucket::of(self.now.after(self.limits.idle_timeout));
         if self.now >= self.second_end {
@@ -303,7 +313,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     /// Sends what a connection has to say, and leaves it as it should be until the next event.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, index: u32) {
         let Some(open) = self.slots[index as usize].open.as_mut() else { return };
         if open.writable || !self.workspace.output.is_empty() {
@@ -497,8 +507,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     #[cold]
     fn tell_full(&mut self) {
-        if self.accept.full_told.is_none_or(|told| self.now >= told.after(TOLD_AGAIN_AFTER)) {
-            self.accept.full_told = Some(self.now);
+        if self.accept.is_news(self.now) {
             tell(&mut self.hook, Event::Full { open: self.stats.open });
         }
     }
@@ -507,7 +516,9 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     fn pause_accepting(&mut self, error: &io::Error) {
         self.accept.paused_until = Some(self.now.after(ACCEPT_PAUSE));
         self.stats.accept_pauses += 1;
-        tell(&mut self.hook, Event::AcceptPaused { error });
+        if self.accept.is_news(self.now) {
+            tell(&mut self.hook, Event::AcceptPaused { error });
+        }
     }
 
     // ---- shutdown ------------------------------------------------------------------------------------------------

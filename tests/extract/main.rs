@@ -2,6 +2,8 @@
 
 mod credentials;
 mod fields;
+#[cfg(feature = "json")]
+mod json;
 mod moments;
 mod set_cookie;
 #[cfg(feature = "json")]

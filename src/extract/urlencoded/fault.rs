@@ -29,6 +29,8 @@ struct Inner {
     kind: Kind,
     message: Cow<'static, str>,
     path: Option<String>,
+    /// What a foreign `Deserialize` says, which may quote the peer.
+    detail: Option<String>,
 }
 
 impl Fault {
@@ -43,7 +45,7 @@ impl Fault {
     }
 
     fn new(kind: Kind, message: impl Into<Cow<'static, str>>) -> Fault {
-        Fault(Box::new(Inner { kind, message: message.into(), path: None }))
+        Fault(Box::new(Inner { kind, message: message.into(), path: None, detail: None }))
     }
 
     /// Under this declared name, unless it was said closer to the fault.
@@ -70,22 +72,26 @@ impl Fault {
     /// The answer. A fault of the program's is always 500.
     #[cold]
     pub(crate) fn into_rejection(self, status: Status, error: &'static str) -> Rejection {
-        let Inner { kind, message, path } = *self.0;
+        let Inner { kind, message, path, detail } = *self.0;
         let status = if kind == Kind::Type { Status::INTERNAL_SERVER_ERROR } else { status };
-        let rejection = Rejection::json(status, error, message);
-        match path {
-            // Without a name in front it is a place in something that has none.
-            Some(path) if !path.starts_with('[') => rejection.at(path),
-            _ => rejection,
+        let mut rejection = Rejection::json(status, error, message);
+        // Without a name in front it is a place in something that has none.
+        if let Some(path) = path.filter(|path| !path.starts_with('[')) {
+            rejection = rejection.at(path);
+        }
+        match detail {
+            Some(detail) => rejection.with_detail(detail),
+            None => rejection,
         }
     }
 }
 
 impl de::Error for Fault {
-    /// What a foreign `Deserialize` says may quote the peer.
     #[cold]
-    fn custom<T: fmt::Display>(_: T) -> Fault {
-        Fault::shape("invalid value")
+    fn custom<T: fmt::Display>(detail: T) -> Fault {
+        let mut fault = Fault::shape("invalid value");
+        fault.0.detail = Some(detail.to_string());
+        fault
     }
 
     #[cold]
