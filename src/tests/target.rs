@@ -60,6 +60,13 @@ fn the_four_forms_go_with_their_methods() {
     refuses("GET http://u:p@h/", Reject::Userinfo);
 }
 
+/// Found while the fuzz target `head` was written.
+#[test]
+fn an_authority_form_needs_a_port_behind_an_address_in_brackets_too() {
+    accepts("CONNECT [::1]:80", Form::Authority, "", None);
+    refuses("CONNECT [::1]", Reject::Target);
+}
+
 #[test]
 fn a_path_holds_only_what_the_grammar_allows() {
     accepts("GET /a-b._~!$&'()*+,;=:@", Form::Origin, "/a-b._~!$&'()*+,;=:@", None);
