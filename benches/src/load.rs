@@ -12,7 +12,7 @@
 pub mod answer;
 pub mod cli;
 mod engine;
-mod pace;
+pub(crate) mod pace;
 pub mod template;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -166,20 +166,26 @@ pub struct Latency {
 impl Latency {
     /// Sums up a histogram of nanoseconds.
     pub fn of(histogram: &Histogram<u64>) -> Latency {
-        let at = |percentile: f64| histogram.value_at_percentile(percentile) as f64 / 1e3;
+        let at = |percentile: f64| rounded(histogram.value_at_percentile(percentile) as f64 / 1e3, 1);
         // A percentile that fewer than ten answers lie beyond says little.
         let told = |percentile: f64| histogram.len() as f64 * (100.0 - percentile) / 100.0 >= 10.0;
         let curve = CURVE.iter().filter(|&&p| told(p)).map(|&p| (p, at(p))).collect();
         Latency {
-            mean: histogram.mean() / 1e3,
+            mean: rounded(histogram.mean() / 1e3, 1),
             p50: at(50.0),
             p90: at(90.0),
             p99: at(99.0),
             p999: at(99.9),
-            max: histogram.max() as f64 / 1e3,
+            max: rounded(histogram.max() as f64 / 1e3, 1),
             curve,
         }
     }
+}
+
+/// As many decimals as a measured figure deserves.
+pub fn rounded(figure: f64, decimals: i32) -> f64 {
+    let scale = 10f64.powi(decimals);
+    (figure * scale).round() / scale
 }
 
 const CURVE: [f64; 20] = [

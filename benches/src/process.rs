@@ -86,7 +86,12 @@ pub fn spent(before: &Usage, after: &Usage) -> Spent {
     let ticked = user + system;
     let scheduled = after.scheduled - before.scheduled;
     let scale = if ticked > 0.0 && scheduled > ticked * 0.9 - 0.02 { scheduled / ticked } else { 1.0 };
-    Spent { user_s: user * scale, system_s: system * scale, resident_bytes: after.resident, peak_bytes: after.peak }
+    Spent {
+        user_s: crate::load::rounded(user * scale, 6),
+        system_s: crate::load::rounded(system * scale, 6),
+        resident_bytes: after.resident,
+        peak_bytes: after.peak,
+    }
 }
 
 /// Makes the peak begin again at what is resident now. Works for processes of the same user.

@@ -16,7 +16,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::answer::{Found, Reader};
 use super::pace::{self, Schedule};
-use super::{BODY_SAMPLE, Churn, Errors, Herd, Latency, Outcome, Pace, Plan};
+use super::{BODY_SAMPLE, Churn, Errors, Herd, Latency, Outcome, Pace, Plan, rounded};
 use crate::process::{self, Machine, Usage};
 
 /// Runs the plan. Fails only if this side cannot work; what the server does wrong is counted in the outcome.
@@ -93,6 +93,8 @@ struct Slot {
     partial: Vec<u8>,
     /// What the socket did not take.
     unsent: Vec<u8>,
+    /// Why sending failed; handled with the next event.
+    fault: Option<ErrorKind>,
     /// Requests that this connection may still send.
     left: u32,
     is_herd: bool,
@@ -261,9 +263,9 @@ impl<'p> Engine<'p> {
         self.end = self.end.min(now);
         let seconds = (now - self.begin) as f64 / 1e9;
         Outcome {
-            seconds,
+            seconds: rounded(seconds, 6),
             requests: self.answers,
-            per_second: self.answers as f64 / seconds,
+            per_second: rounded(self.answers as f64 / seconds, 1),
             opened: self.opened,
             received_bytes: self.received_bytes,
             server: self.plan.watch.map(|_| process::spent(&self.server_before, &process::usage(&self.watched))),
@@ -370,6 +372,7 @@ impl<'p> Engine<'p> {
         slot.partial.clear();
         slot.unsent.clear();
         slot.closing_since = None;
+        slot.fault = None;
         slot.left = self.plan.churn.filter(|_| !slot.is_herd).map_or(u32::MAX, |churn| churn.requests);
         self.opened += 1;
         match connect(self.plan.target, source.map(|ip| SocketAddr::from((ip, 0)))) {
@@ -429,7 +432,8 @@ impl<'p> Engine<'p> {
 
     fn receive(&mut self, slot: &mut Slot, at: usize, is_read_closed: bool) -> After {
         let Some(mut stream) = slot.stream.take() else { return After::GoOn };
-        let after = match flush(&mut stream, &mut slot.unsent) {
+        let flushed = slot.fault.take().map_or_else(|| flush(&mut stream, &mut slot.unsent), |kind| Err(kind.into()));
+        let after = match flushed {
             Ok(()) => self.receive_from(&mut stream, slot, at, is_read_closed),
             Err(e) => self.broken(slot, e.kind()),
         };
@@ -603,8 +607,14 @@ impl<'p> Engine<'p> {
             slot.unsent.extend_from_slice(bytes);
             return;
         }
-        // Not connected yet, or full, or broken: the next event tells.
-        let sent = stream.write(bytes).unwrap_or(0);
+        let sent = match stream.write(bytes) {
+            Ok(n) => n,
+            Err(e) if !is_not_yet(e.kind()) => {
+                slot.fault = Some(e.kind());
+                0
+            }
+            Err(_) => 0,
+        };
         if sent < bytes.len() {
             slot.unsent.extend_from_slice(&bytes[sent..]);
         }
@@ -679,14 +689,18 @@ fn connect(target: SocketAddr, source: Option<SocketAddr>) -> io::Result<TcpStre
 
 const EINPROGRESS: i32 = 115;
 
+/// Not connected yet, or full: an event will tell when to go on.
+fn is_not_yet(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::WouldBlock | ErrorKind::NotConnected | ErrorKind::Interrupted)
+}
+
 /// Sends what is left, as far as it goes.
 fn flush(stream: &mut TcpStream, unsent: &mut Vec<u8>) -> io::Result<()> {
     let mut sent = 0;
     while sent < unsent.len() {
         match stream.write(&unsent[sent..]) {
             Ok(n) => sent += n,
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected) => break,
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) if is_not_yet(e.kind()) => break,
             Err(e) => return Err(e),
         }
     }
