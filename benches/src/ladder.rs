@@ -8,6 +8,7 @@ pub mod cli;
 pub mod counts;
 pub mod modes;
 pub mod record;
+pub mod validate;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -49,7 +50,7 @@ pub fn run(options: &Options, command: String) -> Result<PathBuf, String> {
             if round % 2 == 1 {
                 order.reverse();
             }
-            for peer in order {
+            for peer in order.into_iter().filter(|peer| mode.visits_peer(&peer.name)) {
                 if options.deadline.is_some_and(|deadline| ladder.began.elapsed() > deadline) {
                     ladder.bar.println("the time of --quick is over: the rest is left out");
                     ladder.bar.finish_and_clear();
@@ -157,6 +158,15 @@ impl Ladder<'_> {
     fn visit(&mut self, peer: &Peer, mode: Mode, round: u32) -> Result<(), String> {
         self.bar.set_message(format!("{} round {}: {}", mode.name(), round + 1, peer.name));
         self.bar.inc(1);
+        if mode == Mode::Validate {
+            for tool in validate::TOOLS.into_iter().filter(|_| peer.serves(Kind::Hello)) {
+                match validate::run(peer, tool, self.server_cpu, self.client_cpu, self.options.seconds.unwrap_or(2.0)) {
+                    Ok(seen) => self.rows.add(&Record::Tool(record::Tool { round: round + 1, ..seen }))?,
+                    Err(why) => self.bar.println(why),
+                }
+            }
+            return Ok(());
+        }
         if mode == Mode::Counts {
             for kind in [Kind::Hello, Kind::Resource] {
                 if peer.serves(kind) {
@@ -211,7 +221,9 @@ impl Ladder<'_> {
                 same_core: self.options.same_core,
                 outcome,
             })))?;
-            if mode.stops_at_errors() && has_errors || mode.stops_without_growth() && has_stopped_growing(&best) {
+            if mode.stops_at_errors() && has_errors
+                || mode.stops_without_growth() && step.connections >= 50 && has_stopped_growing(&best)
+            {
                 break;
             }
         }

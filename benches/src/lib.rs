@@ -4,6 +4,7 @@
 //! - [`process`]: what a process costs, read from `/proc`.
 //! - [`peers`]: the servers that are compared, how each is built, started and checked.
 //! - [`ladder`]: one command that runs them all in turns and keeps every raw row.
+//! - [`report`]: rows in, one page and one summary out.
 //! - [`machine`] and [`stats`]: what it was measured on, and how sure the figures are.
 //!
 //! Nothing here is part of the crate that is measured, and nothing here is built by its users.
@@ -15,6 +16,8 @@ pub mod process;
 
 pub mod ladder;
 pub mod peers;
+
+pub mod report;
 
 pub mod machine;
 pub mod stats;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use sprat_bench::{ladder, load, peers};
+use sprat_bench::{ladder, load, peers, report};
 
 const HELP: &str = "\
 sprat-bench: the evidence
@@ -11,6 +11,7 @@ sprat-bench: the evidence
 
   ladder [...]     measure all servers in turns, write rows and a report (ladder --help)
   load [...]       drive one server (load --help)
+  report FOLDER    write the report of a ladder's rows again
   check [PEER ...] build the servers and ask each what the benchmark will ask
 ";
 
@@ -21,6 +22,9 @@ fn main() {
     let done = match &*command {
         "load" => std::process::exit(load::cli::main(rest)),
         "ladder" => run_ladder(rest),
+        "report" => {
+            rest.first().ok_or_else(|| "which folder?".into()).and_then(|folder| report::write(folder.as_ref()))
+        }
         "check" => check(&rest),
         _ => {
             print!("{HELP}");
@@ -41,7 +45,8 @@ fn run_ladder(args: Vec<OsString>) -> Result<(), String> {
     };
     let command = format!("cargo run --release -p sprat-bench -- ladder {}", words.join(" "));
     let folder = ladder::run(&options, command.trim_end().to_owned())?;
-    println!("rows: {}", folder.join("rows.jsonl").display());
+    report::write(&folder)?;
+    println!("report: {}", folder.join("report.html").display());
     Ok(())
 }
 

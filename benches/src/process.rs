@@ -83,12 +83,17 @@ pub fn usage(pids: &[u32]) -> Usage {
 /// their part of the scheduler's sum with them.
 pub fn spent(before: &Usage, after: &Usage) -> Spent {
     let (user, system) = ((after.user - before.user).max(0.0), (after.system - before.system).max(0.0));
-    let ticked = user + system;
-    let scheduled = after.scheduled - before.scheduled;
-    let scale = if ticked > 0.0 && scheduled > ticked * 0.9 - 0.02 { scheduled / ticked } else { 1.0 };
+    let (ticked, scheduled) = (user + system, after.scheduled - before.scheduled);
+    let (user_s, system_s) = if scheduled < ticked * 0.9 - 0.02 {
+        (user, system)
+    } else if ticked > 0.0 {
+        (user * scheduled / ticked, system * scheduled / ticked)
+    } else {
+        (0.0, scheduled)
+    };
     Spent {
-        user_s: crate::load::rounded(user * scale, 6),
-        system_s: crate::load::rounded(system * scale, 6),
+        user_s: crate::load::rounded(user_s, 6),
+        system_s: crate::load::rounded(system_s, 6),
         resident_bytes: after.resident,
         peak_bytes: after.peak,
     }

@@ -50,6 +50,7 @@ Modes; without any, all of them
   --pipelined      16 requests at once on each of 64 connections
   --browser        GET / with the nine fields of a browser
   --counts         instructions, allocations (valgrind) and system calls (strace) of one request
+  --validate       the load generator beside wrk and h2load, on the floor and hyper
 
 Options
   --quick          a little of everything in 5 minutes, building aside, with a few peers
@@ -79,6 +80,7 @@ pub fn parse(args: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Optio
             Long("pipelined") => Mode::Pipelined,
             Long("browser") => Mode::Browser,
             Long("counts") => Mode::Counts,
+            Long("validate") => Mode::Validate,
             Long("quick") => {
                 options.quick = true;
                 continue;

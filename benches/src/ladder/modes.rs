@@ -26,6 +26,8 @@ pub enum Mode {
     Browser,
     /// Instructions, allocations, system calls.
     Counts,
+    /// Does the load generator see what wrk and h2load see?
+    Validate,
 }
 
 /// What one request is.
@@ -79,7 +81,7 @@ pub const CONNECTIONS: [usize; 14] = [1, 2, 5, 10, 20, 25, 50, 100, 200, 300, 40
 
 impl Mode {
     /// All of them, as a run without a mode takes them.
-    pub const ALL: [Mode; 10] = [
+    pub const ALL: [Mode; 11] = [
         Mode::Hello,
         Mode::Resource,
         Mode::Pipelined,
@@ -90,6 +92,7 @@ impl Mode {
         Mode::Capacity,
         Mode::Idle(IDLE),
         Mode::Counts,
+        Mode::Validate,
     ];
 
     /// As rows call it.
@@ -105,6 +108,7 @@ impl Mode {
             Mode::Pipelined => "pipelined",
             Mode::Browser => "browser",
             Mode::Counts => "counts",
+            Mode::Validate => "validate",
         }
     }
 
@@ -121,6 +125,11 @@ impl Mode {
             }
             _ => u32::MAX,
         }
+    }
+
+    /// Whether it asks this server at all.
+    pub fn visits_peer(self, name: &str) -> bool {
+        self != Mode::Validate || matches!(name, "floor" | "hyper")
     }
 
     /// A figure with errors is not one that a server can stand.
@@ -174,7 +183,7 @@ impl Mode {
             }
             Mode::Pipelined => vec![(Kind::Hello, vec![Step { depth: 16, ..at(64, seconds(2.0, 0.8)) }])],
             Mode::Browser => vec![(Kind::Hello, vec![Step { ask: Ask::Browser, ..at(64, seconds(2.0, 0.8)) }])],
-            Mode::Counts => Vec::new(),
+            Mode::Counts | Mode::Validate => Vec::new(),
         }
     }
 }

@@ -17,6 +17,8 @@ pub enum Record {
     Row(Box<Row>),
     /// Instructions and the like, which hardly vary.
     Count(Count),
+    /// What a load generator makes of a server.
+    Tool(Tool),
 }
 
 /// A server that took part, or could not.
@@ -105,4 +107,19 @@ pub struct Count {
     pub calls: Vec<(String, f64)>,
     /// Why something is missing.
     pub missing: Vec<String>,
+}
+
+/// One load generator on one server, closed loop, 64 connections.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Tool {
+    /// The load generator.
+    pub tool: String,
+    /// The server's name.
+    pub server: String,
+    /// From 1.
+    pub round: u32,
+    /// What it reported.
+    pub per_second: f64,
+    /// The server's microseconds of CPU for each request.
+    pub server_us: f64,
 }
