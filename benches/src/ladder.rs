@@ -31,10 +31,11 @@ pub fn run(options: &Options, command: String) -> Result<PathBuf, String> {
     crate::process::raise_descriptor_limit();
     let head = look_around(options, command);
     let (server_cpu, client_cpu) = head.pinned.map_or((None, None), |(server, client)| (Some(server), Some(client)));
+    let mut began = Instant::now();
     let folder = options.out.clone().unwrap_or_else(|| default_folder(&head));
     let mut rows = Rows::create(&folder)?;
     rows.add(&Record::Head(Box::new(head)))?;
-    let peers = choose(options, &mut rows)?;
+    let peers = choose(options, &mut rows, &mut began)?;
     if peers.is_empty() {
         return Err("no server is left to measure".into());
     }
@@ -42,17 +43,16 @@ pub fn run(options: &Options, command: String) -> Result<PathBuf, String> {
         ProgressStyle::with_template("{bar:24} {pos}/{len} {elapsed} of about {duration}  {msg}")
             .unwrap_or(ProgressStyle::default_bar()),
     );
-    let mut ladder =
-        Ladder { options, server_cpu, client_cpu, rows, bar, maxima: BTreeMap::new(), began: Instant::now() };
+    let mut ladder = Ladder { options, server_cpu, client_cpu, rows, bar, maxima: BTreeMap::new(), began };
     for round in 0..options.rounds {
-        for mode in options.modes.iter().filter(|mode| round < mode.rounds_max(options)) {
+        for mode in options.modes.iter().filter(|mode| mode.runs_in(round, options)) {
             let mut order: Vec<&Peer> = peers.iter().collect();
             if round % 2 == 1 {
                 order.reverse();
             }
-            for peer in order.into_iter().filter(|peer| mode.visits_peer(&peer.name)) {
+            for peer in order.into_iter().filter(|peer| mode.visits_peer(&peer.name, options.quick)) {
                 if options.deadline.is_some_and(|deadline| ladder.began.elapsed() > deadline) {
-                    ladder.bar.println("the time of --quick is over: the rest is left out");
+                    ladder.say("the time of --quick is over: the rest is left out");
                     ladder.bar.finish_and_clear();
                     return Ok(folder);
                 }
@@ -84,16 +84,19 @@ fn default_folder(head: &Head) -> PathBuf {
 
 /// Builds and checks the servers that were asked for. Those that fail are reported and not measured further; those that
 /// only refuse too little are measured, and shown as failing.
-fn choose(options: &Options, rows: &mut Rows) -> Result<Vec<Peer>, String> {
+fn choose(options: &Options, rows: &mut Rows, began: &mut Instant) -> Result<Vec<Peer>, String> {
     let manifest = peers::manifest()?;
     let wanted = |peer: &&Peer| options.peers.as_ref().is_none_or(|names| names.contains(&peer.name));
     if let Some(unknown) = options.peers.iter().flatten().find(|name| !manifest.peers.iter().any(|p| p.name == **name))
     {
         return Err(format!("no such peer: {unknown}"));
     }
+    let prepared: Vec<_> =
+        manifest.peers.iter().filter(wanted).map(|peer| (peer, peer.prepare(&manifest.programs))).collect();
+    *began = Instant::now(); // building is not measuring
     let mut chosen = Vec::new();
-    for peer in manifest.peers.iter().filter(wanted) {
-        let state = match peer.prepare(&manifest.programs) {
+    for (peer, prepared) in prepared {
+        let state = match prepared {
             Err(why) => State::Skipped(why),
             Ok(()) => match check(peer) {
                 Err(why) => State::Broken(why),
@@ -154,6 +157,11 @@ struct Ladder<'o> {
 }
 
 impl Ladder<'_> {
+    /// Prints a line beside the bar, or without one.
+    fn say(&self, line: &str) {
+        self.bar.suspend(|| eprintln!("{line}"));
+    }
+
     /// One mode on one server, in one round.
     fn visit(&mut self, peer: &Peer, mode: Mode, round: u32) -> Result<(), String> {
         self.bar.set_message(format!("{} round {}: {}", mode.name(), round + 1, peer.name));
@@ -162,7 +170,7 @@ impl Ladder<'_> {
             for tool in validate::TOOLS.into_iter().filter(|_| peer.serves(Kind::Hello)) {
                 match validate::run(peer, tool, self.server_cpu, self.client_cpu, self.options.seconds.unwrap_or(2.0)) {
                     Ok(seen) => self.rows.add(&Record::Tool(record::Tool { round: round + 1, ..seen }))?,
-                    Err(why) => self.bar.println(why),
+                    Err(why) => self.say(&why),
                 }
             }
             return Ok(());
@@ -189,18 +197,19 @@ impl Ladder<'_> {
         let server = match Running::start(peer, kind, self.server_cpu, &[]) {
             Ok(server) => server,
             Err(why) => {
-                self.bar.println(format!("{}: {why}", peer.name));
+                self.say(&format!("{}: {why}", peer.name));
                 return Ok(());
             }
         };
         self.warm(&server, peer, kind)?;
+        let warm = if self.options.quick { 0.15 } else { 0.3 };
         let mut best: Vec<f64> = Vec::new();
         for step in steps {
             let Some(rate) = self.rate_of(peer, step) else { continue };
-            let outcome = match self.measure(&server, peer, kind, step, rate, step.seconds, 0.3) {
+            let outcome = match self.measure(&server, peer, kind, step, rate, step.seconds, warm) {
                 Ok(outcome) => outcome,
                 Err(why) => {
-                    self.bar.println(format!("{} {}: {why}", peer.name, mode.name()));
+                    self.say(&format!("{} {}: {why}", peer.name, mode.name()));
                     return Ok(());
                 }
             };
@@ -338,7 +347,7 @@ pub const BROWSER_FIELDS: [&str; 8] = [
 ];
 
 /// How long `--quick` may take, building aside.
-pub const QUICK_TIME_MAX: Duration = Duration::from_secs(270);
+pub const QUICK_TIME_MAX: Duration = Duration::from_secs(285);
 
 #[cfg(test)]
 mod tests {

@@ -116,20 +116,25 @@ impl Mode {
     pub fn rounds_max(self, options: &Options) -> u32 {
         match self {
             Mode::Counts => 1,
-            Mode::Saturation | Mode::Capacity | Mode::Idle(_) => {
-                if options.quick {
-                    1
-                } else {
-                    3
-                }
-            }
+            Mode::Saturation | Mode::Capacity | Mode::Idle(_) | Mode::Browser | Mode::Validate if options.quick => 1,
+            Mode::Saturation | Mode::Capacity | Mode::Idle(_) => 3,
             _ => u32::MAX,
         }
     }
 
+    /// Whether it is run in this round. What is run less often is run last, so that a run cut short has whole rounds.
+    pub fn runs_in(self, round: u32, options: &Options) -> bool {
+        round + self.rounds_max(options).min(options.rounds) >= options.rounds
+    }
+
     /// Whether it asks this server at all.
-    pub fn visits_peer(self, name: &str) -> bool {
-        self != Mode::Validate || matches!(name, "floor" | "hyper")
+    pub fn visits_peer(self, name: &str, quick: bool) -> bool {
+        match self {
+            Mode::Validate if quick => name == "floor",
+            Mode::Validate => matches!(name, "floor" | "hyper"),
+            Mode::Counts if quick => matches!(name, "sprat" | "floor" | "hyper"),
+            _ => true,
+        }
     }
 
     /// A figure with errors is not one that a server can stand.
@@ -150,28 +155,28 @@ impl Mode {
         match self {
             Mode::Hello => {
                 let rungs: &[usize] = if quick { &[1, 50, 300] } else { &[1, 25, 50, 100, 200, 300] };
-                let step = |&n: &usize| Step { counts_requests: true, ..at(n, seconds(2.0, 0.7)) };
+                let step = |&n: &usize| Step { counts_requests: true, ..at(n, seconds(2.0, 0.5)) };
                 vec![(Kind::Hello, rungs.iter().map(step).collect())]
             }
             Mode::Resource => {
                 let long = if options.is_everything { 5.0 } else { 30.0 };
-                let step = Step { ask: Ask::Post, counts_requests: true, ..at(200, seconds(long, 1.0)) };
+                let step = Step { ask: Ask::Post, counts_requests: true, ..at(200, seconds(long, 0.8)) };
                 vec![(Kind::Resource, vec![step])]
             }
             Mode::Saturation => {
                 let rungs: &[usize] = if quick { &[1, 5, 20, 100, 400] } else { &CONNECTIONS };
-                vec![(Kind::Hello, rungs.iter().map(|&n| at(n, seconds(1.0, 0.5))).collect())]
+                vec![(Kind::Hello, rungs.iter().map(|&n| at(n, seconds(1.0, 0.4))).collect())]
             }
             Mode::Capacity => {
                 let rungs: &[usize] = if quick { &[1000, 4000] } else { &[500, 1000, 2000, 4000, 8000, 16_000] };
                 vec![(Kind::Hello, rungs.iter().map(|&n| at(n, seconds(2.0, 0.5))).collect())]
             }
-            Mode::NoKeepAlive => vec![(Kind::HelloClose, vec![at(64, seconds(3.0, 1.0))])],
+            Mode::NoKeepAlive => vec![(Kind::HelloClose, vec![at(64, seconds(3.0, 0.6))])],
             Mode::Latency => {
                 let loads: &[u32] = if quick { &[75] } else { &[25, 50, 75, 90] };
                 let rates: &[f64] = if quick { &[] } else { &[1000.0, 5000.0, 20_000.0] };
-                let mut steps = vec![at(64, seconds(1.5, 0.6))];
-                let open = at(64, seconds(3.0, 1.0));
+                let mut steps = vec![at(64, seconds(1.5, 0.5))];
+                let open = at(64, seconds(3.0, 0.8));
                 steps.extend(loads.iter().map(|&percent| Step { load_percent: Some(percent), ..open }));
                 steps.extend(rates.iter().map(|&rate| Step { rate: Some(rate), capped: true, ..open }));
                 vec![(Kind::Hello, steps)]
@@ -181,8 +186,8 @@ impl Mode {
                 let herd = if quick { herd.min(2000) } else { herd };
                 vec![(Kind::Hello, vec![active, Step { herd, ..active }])]
             }
-            Mode::Pipelined => vec![(Kind::Hello, vec![Step { depth: 16, ..at(64, seconds(2.0, 0.8)) }])],
-            Mode::Browser => vec![(Kind::Hello, vec![Step { ask: Ask::Browser, ..at(64, seconds(2.0, 0.8)) }])],
+            Mode::Pipelined => vec![(Kind::Hello, vec![Step { depth: 16, ..at(64, seconds(2.0, 0.6)) }])],
+            Mode::Browser => vec![(Kind::Hello, vec![Step { ask: Ask::Browser, ..at(64, seconds(2.0, 0.6)) }])],
             Mode::Counts | Mode::Validate => Vec::new(),
         }
     }

@@ -92,7 +92,7 @@ fn cpu_per_request(data: &Data) -> Option<Chart> {
     let panel = |(name, pick)| (name, bars(data, pick, data::cpu_us, Some(data::user_us)));
     let panels = workloads(data).into_iter().map(panel).filter(|(_, bars)| !bars.is_empty()).collect();
     let text = "User and kernel time of the server's processes over the answers that arrived. This holds on a machine where \
-                the client cannot saturate the server. Whiskers: 95 % intervals of the medians.";
+                the client cannot saturate the server. Whiskers: 95 % intervals of the medians. A bar with a kink is longer than there is room for.";
     let parts = Some(("user space", "kernel"));
     let bars =
         Bars { title: "Server CPU per request, microseconds (less is better)".into(), parts, number: micro, panels };
@@ -132,7 +132,12 @@ fn lines_chart(name: &'static str, title: &'static str, text: &str, lines: &Line
 }
 
 fn response_time(data: &Data) -> Option<Chart> {
-    let panel = |n: usize| (format!("{n} connections"), bars(data, Pick::at("hello", n), data::mean_us, None));
+    let panel = |n: usize| {
+        (
+            if n == 1 { "1 connection".to_owned() } else { format!("{n} connections") },
+            bars(data, Pick::at("hello", n), data::mean_us, None),
+        )
+    };
     let panels = data.rungs("hello").into_iter().map(panel).filter(|(_, bars)| !bars.is_empty()).collect();
     let text = "The mean of a closed loop, the figure most comparisons print: with everything busy it is little more than \
                 connections over throughput. It says nothing about the slowest answers; the open loop below does.";

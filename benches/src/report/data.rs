@@ -189,6 +189,11 @@ pub fn mean_us(row: &Row) -> Option<f64> {
     (row.outcome.requests > 0).then_some(row.outcome.latency.mean)
 }
 
+/// Microseconds that 99 of 100 answers took at most, if there were enough of them to tell.
+pub fn p99_us(row: &Row) -> Option<f64> {
+    (row.outcome.requests >= 1000).then_some(row.outcome.latency.p99)
+}
+
 /// Microseconds that 999 of 1,000 answers took at most, if there were enough of them to tell.
 pub fn p999_us(row: &Row) -> Option<f64> {
     (row.outcome.requests >= 10_000).then_some(row.outcome.latency.p999)

@@ -71,8 +71,8 @@ const WIDTH: f64 = 900.0;
 const STYLE: &str = "<style>\
 text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fill:#24292f}.s{font-size:12px;fill:#57606a}\
 .t{font-size:15px;font-weight:600}.g{stroke:#d0d7de;stroke-width:1}.w{stroke:#24292f;stroke-width:1.2;opacity:.55}\
-.b{fill:none;stroke-linejoin:round;stroke-linecap:round}.o{font-weight:700}\
-@media(prefers-color-scheme:dark){text{fill:#e6edf3}.s{fill:#9198a1}.g{stroke:#3d444d}.w{stroke:#e6edf3}}\
+.c{stroke:#fff;stroke-width:4;fill:none}.b{fill:none;stroke-linejoin:round;stroke-linecap:round}.o{font-weight:700}\
+@media(prefers-color-scheme:dark){text{fill:#e6edf3}.s{fill:#9198a1}.g{stroke:#3d444d}.w{stroke:#e6edf3}.c{stroke:#0d1117}}\
 </style>";
 
 fn open(height: f64, title: &str) -> String {
@@ -200,7 +200,7 @@ impl Bars {
     }
 
     fn draw_panel(&self, svg: &mut String, left: f64, top: f64, width: f64, bars: &[Bar]) {
-        let longest = bars.iter().map(|bar| bar.value.high.max(bar.value.value)).fold(0.0, f64::max).max(1e-12);
+        let longest = scale_end(bars);
         let (bar_left, bar_width) = (left + NAME_WIDTH, width - NAME_WIDTH - VALUE_WIDTH);
         for (at, bar) in bars.iter().enumerate() {
             let y = top + at as f64 * BAR_STEP;
@@ -213,9 +213,11 @@ impl Bars {
                 escape(&bar.name)
             );
             let color = color(&bar.name);
-            let length = |value: f64| (bar_width * value / longest).max(0.0);
+            let is_cut = bar.value.value > longest;
+            let length = |value: f64| (bar_width * value / longest).clamp(0.0, bar_width);
             let whole = length(bar.value.value).max(1.0);
-            let part = bar.part.map_or(whole, length).min(whole);
+            // A bar that is cut keeps its parts in proportion.
+            let part = bar.part.map_or(whole, |part| whole * part / bar.value.value.max(1e-12)).min(whole);
             let opacity = if bar.part.is_some() { ".5" } else { "1" };
             let _ = write!(
                 svg,
@@ -230,7 +232,10 @@ impl Bars {
                 );
             }
             let (low, high) = (bar_left + length(bar.value.low), bar_left + length(bar.value.high));
-            if high - low > 1.0 {
+            if is_cut {
+                let x = bar_left + bar_width * 0.85;
+                let _ = write!(svg, "<path class=\"c\" d=\"M{x:.1} {y:.1}l5 10l-5 10\"/>", y = y - 0.5);
+            } else if high - low > 1.0 {
                 let middle = y + 9.5;
                 let _ = write!(
                     svg,
@@ -248,6 +253,14 @@ impl Bars {
             );
         }
     }
+}
+
+/// Where the scale of a panel ends. Bars far beyond the others are cut, or the others could not be told apart.
+fn scale_end(bars: &[Bar]) -> f64 {
+    let mut ends: Vec<f64> = bars.iter().map(|bar| bar.value.high.max(bar.value.value)).collect();
+    ends.sort_by(f64::total_cmp);
+    let middle = ends.get(ends.len() / 2).copied().unwrap_or(1.0);
+    ends.into_iter().rfind(|end| *end <= middle * 5.0).unwrap_or(middle).max(1e-12)
 }
 
 const BAR_STEP: f64 = 21.0;

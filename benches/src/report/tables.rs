@@ -65,6 +65,7 @@ pub fn summary(data: &Data) -> Table {
             "CPU per GET on a new connection".into(),
             Box::new(|s| median(s, Pick::mode("no-keep-alive"), data::cpu_us, micro)),
         ),
+        ("p99 at 75 % load, open loop".into(), Box::new(|s| median(s, at_75, data::p99_us, duration))),
         ("p99.9 at 75 % load, open loop".into(), Box::new(|s| median(s, at_75, data::p999_us, duration))),
         (
             format!("peak memory, {top} connections, MiB"),
@@ -248,9 +249,7 @@ pub fn doubts(data: &Data) -> Vec<String> {
     let mut doubts = Vec::new();
     let rounds = data.rows.iter().filter(|row| row.mode == "hello").map(|row| row.round).max().unwrap_or(0);
     if rounds < 7 && rounds > 0 {
-        doubts.push(format!(
-            "{rounds} rounds: a look, not a result. Fewer than 5 rounds give ranges instead of intervals."
-        ));
+        doubts.push(format!("Rounds: {rounds}. A look, not a result; fewer than 5 give ranges instead of intervals."));
     }
     if data.head.load_average > 0.5 {
         doubts.push(format!(
