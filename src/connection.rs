@@ -30,16 +30,17 @@ use std::time::Duration;
 
 use crate::chunked::Decoder;
 use crate::framing::{self, Decision, Framing};
-use crate::head::{self, Head, SLOTS_READY, Version};
+use crate::head::{self, Head, Known, SLOTS_READY, Version};
 use crate::held::{Held, PADDING_LEN, Pool};
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
-use crate::output::{Output, Unsent};
+use crate::output::{Mark, Output, Unsent};
 use crate::reject::Reject;
 use crate::rejection::Rejection;
-use crate::request::{Body, Params, Parts, Request, Spans};
-use crate::response::{Facts, Respond, Response};
+use crate::request::{Body, Params, Parts, Received, Request, Spans};
+use crate::response::{Facts, Respond, Response, Sent};
 use crate::route::{Answer, Call, Found, Routes, Row};
+use crate::status::Status;
 use crate::target::{self, Form, Target};
 
 /// A moment, in milliseconds of the driver's monotonic clock.
@@ -114,12 +115,18 @@ pub(crate) struct Workspace {
     pub(crate) pool: Pool,
     /// Decoded path parameters of the request being served.
     decoded: String,
+    /// The Host field that was checked last. Clients send the same one with every request.
+    checked_host: Vec<u8>,
     #[cfg(feature = "json")]
     tape: crate::json::Tape,
-    /// Shutdown has begun: answers close.
+    /// Shutdown has begun: handlers can see it.
     pub(crate) draining: bool,
+    /// Shutdown has come to the connections: answers close.
+    pub(crate) closing: bool,
     /// Requests answered since the start.
     pub(crate) requests: u64,
+    /// Handlers that panicked since the start.
+    pub(crate) panics: u64,
 }
 
 impl Workspace {
@@ -128,10 +135,29 @@ impl Workspace {
             output: Output::new(unix_seconds),
             pool: Pool::default(),
             decoded: String::new(),
+            checked_host: Vec::new(),
             #[cfg(feature = "json")]
             tape: crate::json::Tape::default(),
             draining: false,
+            closing: false,
             requests: 0,
+            panics: 0,
+        }
+    }
+}
+
+impl Workspace {
+    /// Checks the grammar of a Host field, unless it was checked just before.
+    #[inline]
+    fn check_host(&mut self, host: Option<&[u8]>) -> Result<(), Reject> {
+        match host {
+            Some(host) if host != self.checked_host => {
+                target::check_host(host)?;
+                self.checked_host.clear();
+                self.checked_host.extend_from_slice(host);
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -236,6 +262,14 @@ impl Pace {
     }
 }
 
+/// How far one request was served.
+enum Served {
+    /// It is answered, and so many bytes behind its head are used up.
+    Body(usize),
+    /// Its body is not whole. Lengths count from the start of the body.
+    Waits(Box<Receiving>),
+}
+
 /// What is to be done about a body that its answer did not wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unread {
@@ -288,7 +322,12 @@ impl Connection {
     #[inline]
     pub(crate) fn handle_recv<S>(&mut self, n: usize, read: &mut [u8], turn: &mut Turn<'_, S>) {
         if self.held.is_empty() {
-            let kept = self.serve(read, 0..n, n, turn);
+            let mut requests_left = turn.limits.requests_per_turn;
+            let start = self.serve_plain_run(&read[..n], &mut requests_left, turn);
+            if start == n && matches!(self.phase, Phase::Head { .. }) {
+                return;
+            }
+            let kept = self.serve(read, start..n, n, requests_left, turn);
             if !kept.is_empty() {
                 self.hold(&read[kept], turn);
             }
@@ -309,9 +348,13 @@ impl Connection {
         self.serve_held(0, turn);
     }
 
-    /// The socket failed.
+    /// The socket failed. After a last answer that is no news: the reason to close stays the one that it had.
+    #[cold]
     pub(crate) fn handle_reset(&mut self) {
-        self.phase = Phase::Closed(CloseReason::PeerReset);
+        self.phase = match self.phase {
+            Phase::Linger { reason, .. } | Phase::Closed(reason) => Phase::Closed(reason),
+            _ => Phase::Closed(CloseReason::PeerReset),
+        };
     }
 
     /// Looks at the clock. Does nothing before [`deadline`](Connection::deadline).
@@ -340,16 +383,11 @@ impl Connection {
         }
     }
 
-    /// Ends the connection now, whatever it is doing.
-    pub(crate) fn handle_abort(&mut self, reason: CloseReason) {
-        self.phase = Phase::Closed(reason);
-    }
-
     /// Offers the output of this turn, and what earlier turns left, to `send`, which returns how much it took.
     ///
     /// # Errors
     /// What `send` returned, except `WouldBlock`: then the rest waits here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(
         &mut self,
         output: &mut Output,
@@ -360,12 +398,13 @@ impl Connection {
             if output.is_empty() {
                 return Ok(());
             }
-            let sent = if output.is_plain() {
-                or_blocked(send(&[IoSlice::new(&output.bytes)]))?
+            let (sent, offered) = if output.is_plain() {
+                (or_blocked(send(&[IoSlice::new(&output.bytes)]))?, output.bytes.len())
             } else {
                 let mut slices = [IoSlice::new(&[]); SLICES_MAX];
                 let filled = output.slices(&mut slices);
-                or_blocked(send(&slices[..filled]))?
+                let slices = &slices[..filled];
+                (or_blocked(send(slices))?, slices.iter().map(|slice| slice.len()).sum())
             };
             if sent == output.len() {
                 output.clear();
@@ -373,7 +412,10 @@ impl Connection {
             }
             self.unsent_since = now;
             output.move_rest(sent, self.unsent.insert(Box::default()));
-            return Ok(());
+            if sent < offered {
+                return Ok(());
+            }
+            // More segments than one call takes, and the socket is not full: no event would come to send the rest.
         }
         self.transmit_unsent(output, now, send)
     }
@@ -465,6 +507,11 @@ impl Connection {
         matches!(self.phase, Phase::Head { begun: false, .. }) && self.held.is_empty() && self.unsent.is_none()
     }
 
+    /// When it was accepted, if nothing was answered on it yet.
+    pub(crate) fn unserved_since(&self) -> Option<Tick> {
+        (!self.served).then_some(self.since)
+    }
+
     /// Bytes of memory held beside the struct itself.
     pub(crate) fn held_bytes(&self) -> usize {
         self.held.capacity() + self.unsent_len()
@@ -498,7 +545,7 @@ impl Connection {
     fn serve_held<S>(&mut self, fresh: usize, turn: &mut Turn<'_, S>) {
         let mut held = std::mem::take(&mut self.held);
         let filled = held.range();
-        let kept = self.serve(held.buffer(), filled, fresh, turn);
+        let kept = self.serve(held.buffer(), filled, fresh, turn.limits.requests_per_turn, turn);
         if kept.is_empty() {
             held.recycle(&mut turn.workspace.pool);
         } else {
@@ -518,10 +565,10 @@ impl Connection {
         buffer: &mut [u8],
         filled: Range<usize>,
         fresh: usize,
+        mut requests_left: usize,
         turn: &mut Turn<'_, S>,
     ) -> Range<usize> {
         let Range { mut start, mut end } = filled;
-        let mut requests_left = turn.limits.requests_per_turn;
         self.more = false;
         match &mut self.phase {
             Phase::Body(receiving) => receiving.pace.received += fresh as u64,
@@ -611,8 +658,47 @@ impl Connection {
         start..end
     }
 
+    /// Requests without a body that stand one behind the other at the start of `bytes`. Returns where they end.
+    ///
+    /// All that most connections ever do. Whatever else there is, [`serve`](Connection::serve) takes up where this
+    /// leaves off.
+    #[inline(always)]
+    fn serve_plain_run<S>(&mut self, bytes: &[u8], requests_left: &mut usize, turn: &mut Turn<'_, S>) -> usize {
+        let mut start = 0;
+        while let [b'G' | b'H', ..] = bytes[start..]
+            && matches!(self.phase, Phase::Head { scanned: 0, begun: false, .. })
+            && *requests_left > 0
+            && turn.workspace.output.len() <= turn.limits.output_bytes_max
+            && self.unsent.is_none()
+        {
+            let Some(used) = self.serve_plain(&bytes[start..], turn) else { break };
+            start += used;
+            *requests_left -= 1;
+        }
+        start
+    }
+
+    /// A request without a body, read in one go from the window that it begins. Returns its length.
+    ///
+    /// `None` for everything else: a body has to be split off before its head is parsed, and the unusual wants a
+    /// closer look.
+    #[inline(always)]
+    fn serve_plain<S>(&mut self, window: &[u8], turn: &mut Turn<'_, S>) -> Option<usize> {
+        let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
+        let ready = SLOTS_READY.min(turn.limits.fields_max);
+        let (head_len, head, known) = head::parse_at_once(window, &mut slots[..ready], turn.limits)?;
+        let decision = framing::decide(head.version, &known).ok()?;
+        if decision.framing != Framing::NoBody {
+            return None;
+        }
+        turn.workspace.check_host(known.host).ok()?;
+        let target = target::read(&head, known.host).ok()?;
+        let asked = Received { head, target, has_body: decision.has_body(), peer: self.peer, draining: turn.workspace.draining };
+        self.serve_asked(&asked, &decision, &mut [], 0, turn);
+        Some(head_len)
+    }
+
     /// One request whose head is whole. Returns the bounds of what is left in the buffer.
-    #[inline]
     fn serve_request<S>(
         &mut self,
         buffer: &mut [u8],
@@ -623,89 +709,99 @@ impl Connection {
     ) -> (usize, usize) {
         let received = end - start - head_len;
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
-        let mut used = head_len;
-        let mut kept_end = end;
-        with_head(head_bytes, turn.limits, |parsed| {
-            let Parsed { head, target, decision } = match parsed {
-                Ok(parsed) => parsed,
-                Err((reject, head_only)) => return self.refuse(reject, head_only, turn),
-            };
-            let request = Request { head, target, peer: self.peer, draining: turn.workspace.draining };
-            let facts = self.facts(head, &decision, turn);
-            let mut spans = Spans::default();
-            let row = match find(&request, &mut spans, turn.routes) {
-                Ok(Found::Row(row)) => row,
-                Ok(missing) => {
-                    let unread = self.answer_early(&decision, facts, turn, |response| match missing {
-                        Found::Options(allow) => response.options(allow),
-                        Found::MethodNotAllowed(allow) => response.method_not_allowed(allow),
-                        _ => response.status(crate::Status::NOT_FOUND).text("no route matches this path"),
-                    });
-                    used += self.pass_over(unread, received, turn);
-                    return;
-                }
-                Err(reject) => return self.refuse(reject, facts.head_only, turn),
-            };
-            let (check, call) = match &row.answer {
-                Answer::Handler { check, call } => (*check, *call),
-                Answer::Constant(constant) => {
-                    let unread = self.answer_early(&decision, facts, turn, |response| response.constant(constant));
-                    used += self.pass_over(unread, received, turn);
-                    return;
-                }
-            };
-            let state = &mut *turn.state;
-            let wants_body = match catch_unwind(AssertUnwindSafe(|| check(&request, state))) {
-                Ok(Ok(wants_body)) => wants_body,
-                Ok(Err(rejection)) => {
-                    let unread = self.answer_early(&decision, facts, turn, |response| rejection.respond(response));
-                    used += self.pass_over(unread, received, turn);
-                    return;
-                }
-                Err(_panic) => return self.answer_panic(facts, turn),
-            };
-            if !wants_body {
-                let unread = unread(&decision, turn.limits);
-                let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
-                let wish = run(row, call, request, spans, (&mut [], 0), facts, turn);
-                self.finish(wish, facts, decision.framing != Framing::NoBody, unread == Unread::Close, turn);
-                used += self.pass_over(unread, received, turn);
-                return;
+        let served = with_head(head_bytes, turn.limits, |parsed| match parsed {
+            Ok(Parsed { head, target, decision }) => {
+                let asked = Received { head, target, has_body: decision.has_body(), peer: self.peer, draining: turn.workspace.draining };
+                self.serve_asked(&asked, &decision, rest, received, turn)
             }
-            let body_bytes_max = row.body_bytes_max.unwrap_or(turn.limits.body_bytes_max);
-            let mut decoder = Decoder::new();
-            // Where the content ends, counted from the start of the body, and where the next message starts.
-            let whole = match decision.framing {
-                Framing::NoBody => Some((0, 0)),
-                Framing::Length(len) => match usize::try_from(len) {
-                    Ok(len) if len <= body_bytes_max => (len <= received).then_some((len, len)),
-                    _ => return self.refuse(Reject::BodyTooLarge, facts.head_only, turn),
-                },
-                Framing::Chunked => match decoder.decode(&mut rest[..received], 0, 0, body_bytes_max, turn.limits) {
-                    Ok(decoded) if decoded.done => Some((decoded.content_end, decoded.raw_start)),
-                    Ok(decoded) => {
-                        kept_end = start + head_len + decoded.content_end;
-                        None
-                    }
-                    Err(reject) => return self.refuse(reject, facts.head_only, turn),
-                },
-            };
-            let Some((content_len, body_len)) = whole else {
-                if decision.expects_continue && received == 0 {
-                    turn.workspace.output.bytes.extend_from_slice(CONTINUE);
-                }
-                let content_end = kept_end - start;
-                let pace = Pace { started: turn.now, received: received as u64 };
-                let receiving = Receiving { head_len, decision, body_bytes_max, decoder, content_end, pace };
-                self.phase = Phase::Body(Box::new(receiving));
-                used = 0;
-                return;
-            };
-            let wish = run(row, call, request, spans, (rest, content_len), facts, turn);
-            self.finish(wish, facts, false, false, turn);
-            used += body_len;
+            Err((reject, head_only)) => self.refused(reject, head_only, turn),
         });
-        (start + used, kept_end)
+        match served {
+            Served::Body(used) => (start + head_len + used, end),
+            Served::Waits(mut receiving) => {
+                let kept_end = match receiving.decision.framing {
+                    Framing::Chunked => start + head_len + receiving.content_end,
+                    _ => end,
+                };
+                receiving.head_len = head_len;
+                receiving.content_end += head_len;
+                self.phase = Phase::Body(receiving);
+                (start, kept_end)
+            }
+        }
+    }
+
+    /// One request whose head is parsed: route, guards, body, handler. `rest` follows the head, and `received` bytes
+    /// of it are there.
+    fn serve_asked<S>(
+        &mut self,
+        asked: &Received<'_>,
+        decision: &Decision,
+        rest: &mut [u8],
+        received: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        let request = Request(asked);
+        let facts = self.facts(&asked.head, decision, turn);
+        let mut spans = Spans::default();
+        let row = match find(request, &mut spans, turn.routes) {
+            Ok(Found::Row(row)) => row,
+            Ok(missing) => {
+                return self.answer_early(decision, facts, received, turn, |response| match missing {
+                    Found::Options(allow) => response.options(allow),
+                    Found::MethodNotAllowed(allow) => response.method_not_allowed(allow),
+                    _ => response.status(Status::NOT_FOUND).text("no route matches this path"),
+                });
+            }
+            Err(reject) => return self.refused(reject, facts.head_only, turn),
+        };
+        let (check, call) = match &row.answer {
+            Answer::Handler { check, call } => (*check, *call),
+            Answer::Constant(constant) => {
+                return self.answer_early(decision, facts, received, turn, |response| response.constant(constant));
+            }
+        };
+        let state = &mut *turn.state;
+        let wants_body = match catch_unwind(AssertUnwindSafe(|| check(&request, state))) {
+            Ok(Ok(wants_body)) => wants_body,
+            Ok(Err(rejection)) => {
+                return self.answer_early(decision, facts, received, turn, |response| rejection.respond(response));
+            }
+            Err(_panic) => return self.answer_panic(facts, turn),
+        };
+        if !wants_body {
+            let unread = unread(decision, turn.limits);
+            let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
+            let wish = run(row, call, request, &mut spans, (&mut [], 0), facts, turn);
+            self.finish(wish, facts, decision.framing != Framing::NoBody, unread == Unread::Close, turn);
+            return self.pass_over(unread, received, turn);
+        }
+        let body_bytes_max = row.body_bytes_max.unwrap_or(turn.limits.body_bytes_max);
+        let mut decoder = Decoder::new();
+        // Where the content ends, counted from the start of the body, and, if the body is whole, where it ends.
+        let (content_len, body_len) = match decision.framing {
+            Framing::NoBody => (0, Some(0)),
+            Framing::Length(len) => match usize::try_from(len) {
+                Ok(len) if len <= body_bytes_max => (len, (len <= received).then_some(len)),
+                _ => return self.refused(Reject::BodyTooLarge, facts.head_only, turn),
+            },
+            Framing::Chunked => match decoder.decode(&mut rest[..received], 0, 0, body_bytes_max, turn.limits) {
+                Ok(decoded) => (decoded.content_end, decoded.done.then_some(decoded.raw_start)),
+                Err(reject) => return self.refused(reject, facts.head_only, turn),
+            },
+        };
+        let Some(body_len) = body_len else {
+            if decision.expects_continue && received == 0 {
+                turn.workspace.output.bytes.extend_from_slice(CONTINUE);
+            }
+            let pace = Pace { started: turn.now, received: received as u64 };
+            let receiving =
+                Receiving { head_len: 0, decision: *decision, body_bytes_max, decoder, content_end: content_len, pace };
+            return Served::Waits(Box::new(receiving));
+        };
+        let wish = run(row, call, request, &mut spans, (rest, content_len), facts, turn);
+        self.finish(wish, facts, false, false, turn);
+        Served::Body(body_len)
     }
 
     /// Goes on with a body. Returns the bounds of what is left, and whether there is something to go on with.
@@ -757,12 +853,13 @@ impl Connection {
         with_head(head_bytes, turn.limits, |parsed| {
             // The head was parsed and routed before with the same outcome; only the borrows are new.
             let Ok(Parsed { head, target, decision }) = parsed else { return };
-            let request = Request { head, target, peer: self.peer, draining: turn.workspace.draining };
-            let facts = self.facts(head, &decision, turn);
+            let asked = Received { head, target, has_body: decision.has_body(), peer: self.peer, draining: turn.workspace.draining };
+            let request = Request(&asked);
+            let facts = self.facts(&asked.head, &decision, turn);
             let mut spans = Spans::default();
-            let Ok(Found::Row(row)) = find(&request, &mut spans, turn.routes) else { return };
+            let Ok(Found::Row(row)) = find(request, &mut spans, turn.routes) else { return };
             let Answer::Handler { call, .. } = &row.answer else { return };
-            let wish = run(row, *call, request, spans, (rest, content_len), facts, turn);
+            let wish = run(row, *call, request, &mut spans, (rest, content_len), facts, turn);
             self.finish(wish, facts, false, false, turn);
         });
         (start + used, end, true)
@@ -793,20 +890,21 @@ impl Connection {
         }
     }
 
-    /// Goes past a body that was answered before it was read. Returns how much of it is there.
-    fn pass_over<S>(&mut self, unread: Unread, received: usize, turn: &mut Turn<'_, S>) -> usize {
-        if !matches!(self.phase, Phase::Head { .. }) {
-            return 0;
+    /// Goes past a body that was answered before it was read.
+    #[inline]
+    fn pass_over<S>(&mut self, unread: Unread, received: usize, turn: &mut Turn<'_, S>) -> Served {
+        if unread == Unread::Nothing || !matches!(self.phase, Phase::Head { .. }) {
+            return Served::Body(0);
         }
         let left = match unread {
-            Unread::Nothing | Unread::Close => return 0,
-            Unread::Length(len) if len <= received as u64 => return len as usize,
+            Unread::Nothing | Unread::Close => return Served::Body(0),
+            Unread::Length(len) if len <= received as u64 => return Served::Body(len as usize),
             Unread::Length(len) => Some(len),
             Unread::Chunked => None,
         };
         let pace = Pace { started: turn.now, received: received as u64 };
         self.phase = Phase::Skip(Box::new(Skipping { left, decoder: Decoder::new(), pace }));
-        0
+        Served::Body(0)
     }
 }
 
@@ -814,7 +912,7 @@ impl Connection {
 
 /// A head that passed every rule that needs no route.
 struct Parsed<'h> {
-    head: &'h Head<'h>,
+    head: Head<'h>,
     target: Target<'h>,
     decision: Decision,
 }
@@ -825,7 +923,7 @@ fn with_head<R>(bytes: &mut [u8], limits: &Limits, then: impl FnOnce(Result<Pars
     let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
     let ready = SLOTS_READY.min(limits.fields_max);
     match head::parse(bytes, &mut slots[..ready], limits) {
-        Ok(head) => then(understand(&head)),
+        Ok((head, known)) => then(understand(head, &known)),
         Err(reject) => with_unusual_head(reject, bytes, limits, then),
     }
 }
@@ -843,7 +941,7 @@ fn with_unusual_head<R>(
         let mut slots = Vec::new();
         slots.resize_with(limits.fields_max, MaybeUninit::uninit);
         return match head::parse(bytes, &mut slots, limits) {
-            Ok(head) => then(understand(&head)),
+            Ok((head, known)) => then(understand(head, &known)),
             Err(reject) => then(Err((reject, bytes.starts_with(b"HEAD ")))),
         };
     }
@@ -851,18 +949,21 @@ fn with_unusual_head<R>(
 }
 
 #[inline]
-fn understand<'h>(head: &'h Head<'h>) -> Result<Parsed<'h>, (Reject, bool)> {
+fn understand<'h>(head: Head<'h>, known: &Known<'h>) -> Result<Parsed<'h>, (Reject, bool)> {
     let refused = |reject| (reject, head.method == Method::Head);
-    let target = target::read(head).map_err(refused)?;
-    let decision = framing::decide(head).map_err(refused)?;
+    if let Some(host) = known.host {
+        target::check_host(host).map_err(refused)?;
+    }
+    let target = target::read(&head, known.host).map_err(refused)?;
+    let decision = framing::decide(head.version, known).map_err(refused)?;
     Ok(Parsed { head, target, decision })
 }
 
 #[inline]
-fn find<S>(request: &Request<'_>, spans: &mut Spans, routes: &'static Routes<S>) -> Result<Found<S>, Reject> {
-    let Target { form, path, escaped, .. } = request.target;
+fn find<S>(request: Request<'_>, spans: &mut Spans, routes: &'static Routes<S>) -> Result<Found<S>, Reject> {
+    let Target { form, path, escaped, .. } = request.0.target;
     match form {
-        Form::Origin | Form::Absolute => Ok(routes.find(request.head.method, path, escaped, spans)),
+        Form::Origin | Form::Absolute => Ok(routes.find(request.0.head.method, path, escaped, spans)),
         Form::Asterisk => Ok(Found::Options(routes.methods())),
         Form::Authority => Err(Reject::Connect),
     }
@@ -870,7 +971,7 @@ fn find<S>(request: &Request<'_>, spans: &mut Spans, routes: &'static Routes<S>)
 
 /// The path parameters: where they stand in the path, or, if they are escaped, decoded one behind the other.
 #[inline]
-fn params<'w, S>(row: &Row<S>, target: &Target<'w>, spans: Spans, decoded: &'w mut String) -> Params<'w> {
+fn params<'w, S>(row: &Row<S>, target: &Target<'w>, spans: &'w mut Spans, decoded: &'w mut String) -> Params<'w> {
     if !target.escaped {
         return Params { text: target.path, spans };
     }
@@ -878,7 +979,7 @@ fn params<'w, S>(row: &Row<S>, target: &Target<'w>, spans: Spans, decoded: &'w m
 }
 
 #[cold]
-fn decode_params<'w>(pattern: &str, path: &str, mut spans: Spans, decoded: &'w mut String) -> Params<'w> {
+fn decode_params<'w>(pattern: &str, path: &str, spans: &'w mut Spans, decoded: &'w mut String) -> Params<'w> {
     let mut bytes = std::mem::take(decoded).into_bytes();
     bytes.clear();
     for (span, name) in spans.iter_mut().zip(pattern.split('{').skip(1)) {
@@ -905,12 +1006,12 @@ enum Wish {
 }
 
 /// Calls the handler of a row. Whatever it does, there is one answer in the output afterwards.
-#[inline]
+#[inline(always)]
 fn run<S>(
     row: &Row<S>,
     call: Call<S>,
     request: Request<'_>,
-    spans: Spans,
+    spans: &mut Spans,
     (padded, len): (&mut [u8], usize),
     facts: Facts,
     turn: &mut Turn<'_, S>,
@@ -922,7 +1023,7 @@ fn run<S>(
         tape,
         ..
     } = &mut *turn.workspace;
-    let params = params(row, &request.target, spans, decoded);
+    let params = params(row, &request.0.target, spans, decoded);
     let mark = output.mark();
     let mut close = false;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -933,7 +1034,7 @@ fn run<S>(
             tape,
         };
         let writer = Response::new(output, &mut close, facts);
-        call(Parts { request, params, body, writer }, turn.state).err()
+        call(Parts { request, params: &params, body, writer }, turn.state).err()
     }));
     match outcome {
         Ok(None) if !close => Wish::Stay,
@@ -951,7 +1052,7 @@ fn run<S>(
 }
 
 #[cold]
-fn answer_rejection(rejection: Rejection, output: &mut Output, mark: crate::output::Mark, facts: Facts) {
+fn answer_rejection(rejection: Rejection, output: &mut Output, mark: Mark, facts: Facts) {
     output.roll_back(mark);
     let _ = rejection.respond(Response::new(output, &mut false, facts));
 }
@@ -981,32 +1082,34 @@ impl Connection {
         Facts {
             head_only: head.method == Method::Head,
             http10: head.version == Version::Http10,
-            persistent: decision.persistent && !turn.workspace.draining,
+            persistent: decision.persistent && !turn.workspace.closing,
         }
     }
 
-    /// Answers without the body.
+    /// Answers without the body, and goes past it.
     #[inline]
     fn answer_early<S>(
         &mut self,
         decision: &Decision,
         facts: Facts,
+        received: usize,
         turn: &mut Turn<'_, S>,
-        write: impl FnOnce(Response<'_>) -> crate::response::Sent<'_>,
-    ) -> Unread {
+        write: impl FnOnce(Response<'_>) -> Sent<'_>,
+    ) -> Served {
         let unread = unread(decision, turn.limits);
         let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
         let mut close = false;
         let _ = write(Response::new(&mut turn.workspace.output, &mut close, facts));
         let wish = if close { Wish::Close } else { Wish::Stay };
         self.finish(wish, facts, unread != Unread::Nothing, unread == Unread::Close, turn);
-        unread
+        self.pass_over(unread, received, turn)
     }
 
     #[cold]
-    fn answer_panic<S>(&mut self, facts: Facts, turn: &mut Turn<'_, S>) {
+    fn answer_panic<S>(&mut self, facts: Facts, turn: &mut Turn<'_, S>) -> Served {
         write_refusal(Reject::HandlerFailed, facts.head_only, &mut turn.workspace.output);
         self.finish(Wish::Panicked, facts, true, false, turn);
+        Served::Body(0)
     }
 
     /// The answer is written: on to the next request, or to the end. `linger` if the peer may still be sending.
@@ -1015,13 +1118,23 @@ impl Connection {
         turn.workspace.requests += 1;
         self.served = true;
         self.since = turn.now;
+        if let (Wish::Stay, true, Phase::Head { scanned, begun, empty_line }) =
+            (&wish, facts.persistent, &mut self.phase)
+        {
+            // The same as the assignment below, which would also have to look for something to drop.
+            (*scanned, *begun, *empty_line) = (0, false, false);
+            return;
+        }
         self.phase = match wish {
             Wish::Stay if facts.persistent => BETWEEN,
             Wish::Stay if body_unread => Phase::Closing { reason: CloseReason::BodyUnread, linger },
-            Wish::Stay if turn.workspace.draining => Phase::Closing { reason: CloseReason::Drained, linger },
+            Wish::Stay if turn.workspace.closing => Phase::Closing { reason: CloseReason::Drained, linger },
             Wish::Stay => Phase::Closing { reason: CloseReason::AskedByPeer, linger },
             Wish::Close => Phase::Closing { reason: CloseReason::AskedByHandler, linger },
-            Wish::Panicked => Phase::Closing { reason: CloseReason::HandlerPanicked, linger: true },
+            Wish::Panicked => {
+                turn.workspace.panics += 1;
+                Phase::Closing { reason: CloseReason::HandlerPanicked, linger: true }
+            }
         };
     }
 
@@ -1030,6 +1143,12 @@ impl Connection {
     fn refuse<S>(&mut self, reject: Reject, head_only: bool, turn: &mut Turn<'_, S>) {
         write_refusal(reject, head_only, &mut turn.workspace.output);
         self.phase = Phase::Closing { reason: CloseReason::Rejected(reject), linger: true };
+    }
+
+    #[cold]
+    fn refused<S>(&mut self, reject: Reject, head_only: bool, turn: &mut Turn<'_, S>) -> Served {
+        self.refuse(reject, head_only, turn);
+        Served::Body(0)
     }
 
     #[cold]

@@ -26,7 +26,6 @@ pub struct Head<'r> {
     pub(crate) target: &'r str,
     pub(crate) version: Version,
     pub(crate) fields: Fields<'r>,
-    pub(crate) known: Known<'r>,
 }
 
 /// The fields that the core itself obeys, found in one pass that also refuses the repeated ones.
@@ -178,7 +177,7 @@ pub(crate) fn parse<'h, 'r: 'h>(
     bytes: &'r [u8],
     slots: &'h mut [Slot<'r>],
     limits: &Limits,
-) -> Result<Head<'h>, Reject> {
+) -> Result<(Head<'h>, Known<'h>), Reject> {
     let mut request = httparse::Request::new(&mut []);
     match request.parse_with_uninit_headers(bytes, slots) {
         // A head that ends before the blank line that `scan` found, or after it, would be a fault of one of the two.
@@ -186,21 +185,65 @@ pub(crate) fn parse<'h, 'r: 'h>(
         Ok(_) => return Err(Reject::RequestLine),
         Err(error) => return Err(reject(error, bytes)),
     }
-    let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version) else {
-        return Err(Reject::RequestLine);
-    };
+    head(request.method, request.path, request.version, request.headers, limits)
+}
+
+/// What httparse found, in our terms.
+#[inline(always)]
+fn head<'h>(
+    method: Option<&'h str>,
+    target: Option<&'h str>,
+    minor: Option<u8>,
+    fields: &'h [httparse::Header<'h>],
+    limits: &Limits,
+) -> Result<(Head<'h>, Known<'h>), Reject> {
+    let (Some(method), Some(target), Some(minor)) = (method, target, minor) else { return Err(Reject::RequestLine) };
     if target.len() > limits.target_bytes_max {
         return Err(Reject::TargetTooLong);
     }
     let version = if minor == 0 { Version::Http10 } else { Version::Http11 };
-    let fields: &'h [httparse::Header<'r>] = request.headers;
-    Ok(Head {
-        method: Method::from_token(method.as_bytes()),
-        target,
-        version,
-        fields: Fields(fields),
-        known: known(fields)?,
-    })
+    let method = Method::from_token(method.as_bytes());
+    Ok((Head { method, target, version, fields: Fields(fields) }, known(fields)?))
+}
+
+/// Reads a whole head from the start of `bytes` in one go, without a scan before: its length and the head.
+///
+/// `None` for everything unusual, be it partial, malformed or too large. Then [`scan`] and [`parse`] find out what it
+/// is, so that a refusal does not depend on how the bytes were split.
+#[inline(always)]
+pub(crate) fn parse_at_once<'h, 'r: 'h>(
+    bytes: &'r [u8],
+    slots: &'h mut [Slot<'r>],
+    limits: &Limits,
+) -> Option<(usize, Head<'h>, Known<'h>)> {
+    let mut request = httparse::Request::new(&mut []);
+    let Ok(httparse::Status::Complete(len)) = request.parse_with_uninit_headers(bytes, slots) else { return None };
+    // httparse skips empty lines before a request; `scan` does not.
+    if len > limits.head_bytes_max || !matches!(bytes, [b'A'..=b'Z', ..]) {
+        return None;
+    }
+    let fields: &[httparse::Header<'r>] = request.headers;
+    if has_bare_lf(&bytes[..len], fields) {
+        return None;
+    }
+    let (head, known) = head(request.method, request.path, request.version, fields, limits).ok()?;
+    Some((len, head, known))
+}
+
+/// Whether some line of a head that httparse took ends in LF without CR.
+///
+/// LF is nowhere else in such a head, so it is enough to look before each name and at the end: a fraction of the work
+/// of looking at every byte.
+#[inline(always)]
+fn has_bare_lf(head: &[u8], fields: &[httparse::Header<'_>]) -> bool {
+    let start = head.as_ptr() as usize;
+    for field in fields {
+        let at = field.name.as_ptr() as usize - start;
+        if head.get(at.wrapping_sub(2)..at) != Some(b"\r\n") {
+            return true;
+        }
+    }
+    !head.ends_with(b"\r\n\r\n")
 }
 
 /// Makes `HTTP/1.2` to `HTTP/1.9` read as HTTP/1.1, which is what RFC 9110 6.2 asks for. Returns whether it did.
@@ -219,30 +262,43 @@ pub(crate) fn lower_version(head: &mut [u8]) -> bool {
 }
 
 /// One pass over the fields: by length first, then by bytes.
-#[inline]
+#[inline(always)]
 fn known<'r>(fields: &'r [httparse::Header<'r>]) -> Result<Known<'r>, Reject> {
     let mut known = Known::default();
     for field in fields {
-        let name = field.name;
+        let name = field.name.as_bytes();
         match name.len() {
-            4 if name.eq_ignore_ascii_case("host") => once(&mut known.host, field.value, Reject::HostTwice)?,
-            6 if name.eq_ignore_ascii_case("expect") => known.expect = Some(field.value),
-            10 if name.eq_ignore_ascii_case("connection") => {
-                for option in field.value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
-                    known.close |= option.eq_ignore_ascii_case(b"close");
-                    known.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
-                }
-            }
-            14 if name.eq_ignore_ascii_case("content-length") => {
+            4 if is_name(name, b"host") => once(&mut known.host, field.value, Reject::HostTwice)?,
+            6 if is_name(name, b"expect") => known.expect = Some(field.value),
+            10 if is_name(name, b"connection") => read_connection(field.value, &mut known),
+            14 if is_name(name, b"content-length") => {
                 once(&mut known.content_length, field.value, Reject::ContentLengthTwice)?;
             }
-            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+            17 if is_name(name, b"transfer-encoding") => {
                 once(&mut known.transfer_encoding, field.value, Reject::TransferEncodingTwice)?;
             }
             _ => {}
         }
     }
     Ok(known)
+}
+
+/// Whether a field name is this one, in any letter case.
+///
+/// All bytes at once, unlike `eq_ignore_ascii_case`: bit 5 makes a letter small, and no other byte of a token becomes
+/// a letter or a hyphen by it.
+#[inline(always)]
+fn is_name<const N: usize>(name: &[u8], small: &[u8; N]) -> bool {
+    let Ok(name) = <&[u8; N]>::try_from(name) else { return false };
+    name.iter().zip(small).fold(0, |differs, (&byte, &small)| differs | ((byte | 0x20) ^ small)) == 0
+}
+
+/// `Connection = #connection-option` (RFC 9110 7.6.1).
+fn read_connection(value: &[u8], known: &mut Known<'_>) {
+    for option in value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
+        known.close |= option.eq_ignore_ascii_case(b"close");
+        known.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+    }
 }
 
 fn once<'r>(place: &mut Option<&'r [u8]>, value: &'r [u8], twice: Reject) -> Result<(), Reject> {
@@ -281,6 +337,7 @@ fn version_reject(head: &[u8]) -> Reject {
 }
 
 /// `tchar` (RFC 9110 5.6.2).
+#[inline]
 pub(crate) const fn is_token_byte(byte: u8) -> bool {
     matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~')
         || byte.is_ascii_alphanumeric()

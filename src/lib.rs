@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod macros;
 #[cfg(test)]
 mod tests;
 
@@ -15,24 +16,34 @@ mod chunked;
 mod framing;
 mod head;
 mod output;
+mod proxy;
 mod target;
 
 mod connection;
 mod held;
 
+mod extract;
+#[cfg(feature = "json")]
+mod json;
 mod rejection;
 mod request;
 mod response;
 mod route;
-#[cfg(feature = "json")]
-mod json {
-    #[derive(Debug, Default)]
-    pub(crate) struct Tape;
-}
+mod server;
 
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+#[allow(missing_docs)]
+pub mod internals;
 pub mod testing;
 
 pub use connection::CloseReason;
+pub use extract::{
+    Basic, Bearer, Cookies, FieldName, Header, Optional, Realm, Restricted, SameSite, SetCookie, constant_time_eq,
+    fields,
+};
+#[cfg(feature = "json")]
+pub use extract::{Form, Json, Query};
 pub use framing::Framing;
 pub use head::{Fields, Version};
 pub use limits::Limits;
@@ -44,5 +55,27 @@ pub use request::{
 };
 pub use response::{Html, Redirect, Respond, Response, Sent, Static, WithField};
 pub use route::{Routes, Table};
+pub use server::{Event, Handle, Level, Listen, Running, Server, Stats};
 pub use status::Status;
-pub use target::Form;
+pub use target::Form as TargetForm;
+
+/// What `routes!` expands to. No stability is promised.
+#[doc(hidden)]
+#[allow(missing_docs)]
+pub mod __private {
+    pub use std::option::Option;
+    pub use std::primitive::{bool, str, u8};
+    pub use std::result::Result;
+    pub use std::{compile_error, stringify};
+
+    #[cfg(feature = "internals")]
+    pub use crate::route::owned::{Answered, OwnedTable};
+
+    pub use crate::request::Parts;
+    pub use crate::response::{Constant, ConstantHead, constant_head};
+    pub use crate::route::build::{
+        Arrays, Line, Options, Sizes, is_param, place, rows, rows_len, sizes_max, text, text_len,
+    };
+    pub use crate::route::row::{Ask, Done, Moment, Slot, Source, finish};
+    pub use crate::route::{Answer, Row};
+}

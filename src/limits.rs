@@ -10,7 +10,7 @@ use std::time::Duration;
 /// use sprat::Limits;
 /// let limits = Limits { body_bytes_max: 4 << 20, ..Limits::DEFAULT };
 /// assert!(limits.check().is_ok());
-/// assert!(limits.worst_case_bytes_per_connection() < 5 << 20);
+/// assert!(limits.worst_case_bytes_per_connection() < 9 << 20);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {

@@ -35,6 +35,8 @@ macro_rules! rejects {
 }
 
 rejects! {
+    /// A PROXY header was to come first, and what came is none.
+    Proxy = BAD_REQUEST "the PROXY protocol header is missing or malformed",
     /// A byte before the request-line that no method starts with: a TLS hello, a blank, a second empty line.
     FirstByte = BAD_REQUEST "a request starts with a method (RFC 9112 3)",
     /// LF without CR before it.

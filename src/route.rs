@@ -1,9 +1,24 @@
-//! Chooses the row for a request: a table of rows, and the search in it.
+//! Chooses the row for a request: a table of rows, proven by the compiler, and the search in it.
+//!
+//! [`pattern`] is the grammar, [`trie`] the search, [`build`] what [`routes!`](crate::routes) expands to. Decides
+//! nothing about the answer but which row makes it.
+
+pub mod build;
+#[cfg(test)]
+mod naive;
+#[cfg(any(test, feature = "internals"))]
+pub mod owned;
+mod pattern;
+pub mod row;
+#[cfg(test)]
+mod tests;
+mod trie;
 
 use crate::method::{Method, Methods};
 use crate::rejection::Rejection;
 use crate::request::{Parts, Request, Spans};
 use crate::response::{Constant, Sent};
+use trie::{Match, Trie};
 
 /// A table of routes for the state type `S`. Made by [`routes!`](crate::routes), not by hand.
 pub trait Table<S: 'static> {
@@ -18,7 +33,6 @@ pub type Check<S> = for<'a> fn(&Request<'a>, &mut S) -> Result<bool, Rejection>;
 pub type Call<S> = for<'r> fn(Parts<'r>, &mut S) -> Result<Sent<'r>, Rejection>;
 
 /// One row.
-#[derive(Debug)]
 pub struct Row<S: 'static> {
     pub(crate) method: Method,
     pub(crate) pattern: &'static str,
@@ -27,8 +41,22 @@ pub struct Row<S: 'static> {
     pub(crate) body_bytes_max: Option<usize>,
 }
 
+// Not derived, here and below: that would ask the same of the state.
+impl<S: 'static> Clone for Row<S> {
+    fn clone(&self) -> Row<S> {
+        *self
+    }
+}
+
+impl<S: 'static> Copy for Row<S> {}
+
+impl<S: 'static> std::fmt::Debug for Row<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?}", self.method.as_str(), self.pattern)
+    }
+}
+
 /// What a row answers with.
-#[derive(Debug)]
 pub enum Answer<S: 'static> {
     /// `path::to::handler(args)`.
     Handler { check: Check<S>, call: Call<S> },
@@ -36,14 +64,28 @@ pub enum Answer<S: 'static> {
     Constant(&'static Constant),
 }
 
+impl<S: 'static> Clone for Answer<S> {
+    fn clone(&self) -> Answer<S> {
+        *self
+    }
+}
+
+impl<S: 'static> Copy for Answer<S> {}
+
 /// All rows of a table.
-#[derive(Debug)]
 pub struct Routes<S: 'static> {
     rows: &'static [Row<S>],
+    trie: Trie<'static>,
+    methods: Methods,
+}
+
+impl<S: 'static> std::fmt::Debug for Routes<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.rows).finish()
+    }
 }
 
 /// What the table says about a method and a path.
-#[derive(Debug)]
 pub(crate) enum Found<S: 'static> {
     /// The most specific row that has the method (for HEAD: or GET).
     Row(&'static Row<S>),
@@ -56,13 +98,27 @@ pub(crate) enum Found<S: 'static> {
 
 impl<S: 'static> Routes<S> {
     /// Searches. `escaped` says whether the path holds a `%`. Writes where the parameters stand in `path` to `spans`.
+    #[inline]
     pub(crate) fn find(&'static self, method: Method, path: &str, escaped: bool, spans: &mut Spans) -> Found<S> {
-        let _ = (method, path, escaped, spans, self.rows);
-        Found::NotFound
+        let allow = match self.trie.find(method, path, escaped, spans) {
+            // The numbers of rows begin at 1, for 0 is "none".
+            Match::Row(number) => match self.rows.get(usize::from(number) - 1) {
+                Some(row) => return Found::Row(row),
+                None => return Found::NotFound,
+            },
+            Match::No(allow) => allow,
+        };
+        if allow.is_empty() {
+            Found::NotFound
+        } else if method == Method::Options {
+            Found::Options(allow)
+        } else {
+            Found::MethodNotAllowed(allow)
+        }
     }
 
     /// All methods of the table, for `OPTIONS *`.
     pub(crate) fn methods(&self) -> Methods {
-        Methods::NONE
+        self.methods
     }
 }

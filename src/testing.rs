@@ -19,8 +19,10 @@
 //! assert_eq!(link.answers()[0].text(), "43");
 //! ```
 
+use std::borrow::BorrowMut;
 use std::collections::VecDeque;
 use std::io::{self, Read as _};
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -88,9 +90,15 @@ impl<S: 'static> Client<S> {
         self.workspace.output.date.set(UNIX_SECONDS_AT_START + self.now.0 / 1000);
     }
 
-    /// From now on answers close their connections, and [`Request::is_draining`](crate::Request::is_draining) holds.
+    /// From now on [`Request::is_draining`](crate::Request::is_draining) holds, as after a `shutdown_after`.
+    pub fn announce_shutdown(&mut self) {
+        self.workspace.draining = true;
+    }
+
+    /// From now on answers close their connections too.
     pub fn begin_shutdown(&mut self) {
         self.workspace.draining = true;
+        self.workspace.closing = true;
     }
 
     /// GET on a connection of its own.
@@ -112,19 +120,13 @@ impl<S: 'static> Client<S> {
     }
 
     /// Opens a raw connection.
-    pub fn connect(&mut self) -> Link<'_, S> {
-        let connection = Connection::new(self.peer, self.now);
-        Link {
-            client: self,
-            connection,
-            received: Vec::new(),
-            queue: VecDeque::new(),
-            queue_ends: false,
-            window: usize::MAX,
-            eof: false,
-            write_shut: false,
-            closed: None,
-        }
+    pub fn connect(&mut self) -> Link<S, &mut Client<S>> {
+        Link::new(self)
+    }
+
+    /// Opens a raw connection that owns its client, to be kept in a struct or handed on.
+    pub fn into_link(self) -> Link<S, Client<S>> {
+        Link::new(self)
     }
 }
 
@@ -198,9 +200,10 @@ impl<S> std::fmt::Debug for Outgoing<'_, S> {
     }
 }
 
-/// One raw connection; see [`Client::connect`].
-pub struct Link<'c, S: 'static> {
-    client: &'c mut Client<S>,
+/// One raw connection; see [`Client::connect`]. `C` is the client, borrowed or owned.
+pub struct Link<S: 'static, C: BorrowMut<Client<S>>> {
+    client: C,
+    state: PhantomData<S>,
     connection: Connection,
     received: Vec<u8>,
     /// Sent, and not yet read by the server, as in a socket's receive queue.
@@ -213,7 +216,23 @@ pub struct Link<'c, S: 'static> {
     closed: Option<CloseReason>,
 }
 
-impl<S> Link<'_, S> {
+impl<S, C: BorrowMut<Client<S>>> Link<S, C> {
+    fn new(client: C) -> Link<S, C> {
+        let Client { peer, now, .. } = client.borrow();
+        Link {
+            connection: Connection::new(*peer, *now),
+            client,
+            state: PhantomData,
+            received: Vec::new(),
+            queue: VecDeque::new(),
+            queue_ends: false,
+            window: usize::MAX,
+            eof: false,
+            write_shut: false,
+            closed: None,
+        }
+    }
+
     /// Sends bytes in one piece. While the server does not read, they wait as they would in a socket.
     pub fn send(&mut self, bytes: &[u8]) {
         self.queue.extend(bytes);
@@ -222,8 +241,11 @@ impl<S> Link<'_, S> {
 
     /// Lets the server read what waits, as long as it wants to.
     fn pump(&mut self) {
-        while !self.queue.is_empty() && self.closed.is_none() && self.connection.wants_read(&self.client.limits) {
-            let Client { read, workspace, .. } = &mut *self.client;
+        while !self.queue.is_empty()
+            && self.closed.is_none()
+            && self.connection.wants_read(&self.client.borrow().limits)
+        {
+            let Client { read, workspace, .. } = self.client.borrow_mut();
             let space = self.connection.recv_space(read, &mut workspace.pool);
             let n = self.queue.read(space).unwrap_or(0);
             self.step(|connection, read, turn| connection.handle_recv(n, read, turn));
@@ -257,7 +279,7 @@ impl<S> Link<'_, S> {
 
     /// Lets time pass. Deadlines that lie within come due at the end of it.
     pub fn advance(&mut self, by: Duration) {
-        self.client.advance(by);
+        self.client.borrow_mut().advance(by);
         self.step(|connection, _, turn| connection.handle_timeout(turn));
     }
 
@@ -302,7 +324,7 @@ impl<S> Link<'_, S> {
 
     /// The state that handlers see.
     pub fn state(&mut self) -> &mut S {
-        &mut self.client.state
+        &mut self.client.borrow_mut().state
     }
 
     /// One event and all that follows from it, as the loop would do it.
@@ -311,7 +333,7 @@ impl<S> Link<'_, S> {
         if closed.is_some() {
             return;
         }
-        let Client { routes, state, limits, workspace, read, now, .. } = &mut **client;
+        let Client { routes, state, limits, workspace, read, now, .. } = client.borrow_mut();
         let mut turn = Turn { workspace, routes, state, limits, now: *now };
         event(connection, read, &mut turn);
         loop {
@@ -342,13 +364,13 @@ impl<S> Link<'_, S> {
     }
 }
 
-impl<S> Drop for Link<'_, S> {
+impl<S, C: BorrowMut<Client<S>>> Drop for Link<S, C> {
     fn drop(&mut self) {
-        self.connection.release(&mut self.client.workspace.pool);
+        self.connection.release(&mut self.client.borrow_mut().workspace.pool);
     }
 }
 
-impl<S> std::fmt::Debug for Link<'_, S> {
+impl<S, C: BorrowMut<Client<S>>> std::fmt::Debug for Link<S, C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?} after {}", self.connection, self.received.escape_ascii())
     }

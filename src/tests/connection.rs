@@ -98,7 +98,7 @@ fn client() -> Client<App> {
 }
 
 /// What came back without interim answers, and why it was closed.
-fn transcript(link: &Link<'_, App>) -> (String, Option<CloseReason>) {
+fn transcript(link: &Link<App, &mut Client<App>>) -> (String, Option<CloseReason>) {
     let text = link.received().escape_ascii().to_string().replace(r"HTTP/1.1 100 Continue\r\n\r\n", "");
     (text, link.closed())
 }
@@ -165,14 +165,17 @@ fn pipelined_requests_are_answered_in_order_and_a_body_is_no_request() {
 #[test]
 fn an_error_in_a_pipeline_lets_earlier_answers_out_and_runs_nothing_behind_it() {
     let input = "GET / HTTP/1.1\r\nHost: x\r\n\r\nBAD LINE\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n";
-    check(input, &[(200, "hello"), (400, Reject::Version.sentence())], None);
+    check(input, &[(200, "hello"), (400, Reject::RequestLine.sentence())], None);
 }
 
 #[test]
 fn doubtful_messages_are_refused_and_what_follows_is_not_looked_at() {
     let next = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
     for (input, reject) in [
-        ("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", Reject::BothFramings),
+        (
+            "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            Reject::BothFramings,
+        ),
         ("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", Reject::FieldName),
         ("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\nhello", Reject::ContentLength),
         ("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n", Reject::TransferCoding),
@@ -182,7 +185,7 @@ fn doubtful_messages_are_refused_and_what_follows_is_not_looked_at() {
         ("GET / HTTP/2.0\r\nHost: x\r\n\r\n", Reject::VersionUnsupported),
         ("\u{16}\u{3}\u{1}", Reject::FirstByte),
         ("CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", Reject::Connect),
-        ("PROXY TCP4 1.2.3.4 5.6.7.8 1 80\r\n\r\n", Reject::RequestLine),
+        ("PROXY TCP4 1.2.3.4 5.6.7.8 1 80\r\n\r\n", Reject::Version),
     ] {
         refuses(input, reject);
         refuses(&format!("{input}{next}"), reject);
@@ -229,7 +232,11 @@ fn versions_and_connection_options_decide_whether_it_stays() {
 #[test]
 fn one_empty_line_before_a_request_is_skipped_and_two_are_not() {
     check("\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", &[(200, "hello")], None);
-    check("GET / HTTP/1.1\r\nHost: x\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", &[(200, "hello"), (200, "hello")], None);
+    check(
+        "GET / HTTP/1.1\r\nHost: x\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        &[(200, "hello"), (200, "hello")],
+        None,
+    );
     refuses("\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", Reject::FirstByte);
     refuses("\rGET / HTTP/1.1\r\nHost: x\r\n\r\n", Reject::FirstByte);
 }
@@ -249,7 +256,10 @@ fn head_and_statuses_without_content_have_none() {
     let answer = client.get("/no-content");
     assert_eq!((answer.status(), answer.field("content-length"), answer.field("content-type")), (204, None, None));
     let answer = client.get("/away");
-    assert_eq!((answer.status(), answer.field("content-length"), answer.field("location")), (303, Some("0"), Some("/")));
+    assert_eq!(
+        (answer.status(), answer.field("content-length"), answer.field("location")),
+        (303, Some("0"), Some("/"))
+    );
 }
 
 #[test]
@@ -357,7 +367,9 @@ fn an_early_answer_to_a_body_too_long_to_skip_says_close() {
 fn a_malformed_chunk_in_a_skipped_body_ends_the_connection_without_a_second_answer() {
     let mut client = client();
     let mut link = client.connect();
-    link.send(b"POST /none HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    link.send(
+        b"POST /none HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    );
     assert_eq!(link.answers().len(), 1);
     assert!(link.is_write_shut());
 }
@@ -456,7 +468,9 @@ fn a_half_closed_peer_gets_every_answer_it_is_owed() {
 fn a_panicking_handler_is_500_and_close_and_others_go_on() {
     let mut client = client();
     let mut link = client.connect();
-    link.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /panic HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    link.send(
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /panic HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    );
     let answers = link.answers();
     assert_eq!(answers.iter().map(|a| a.status()).collect::<Vec<_>>(), [200, 500]);
     assert_eq!(answers[1].field("connection"), Some("close"));
@@ -507,7 +521,7 @@ fn large_content_goes_out_exact_whatever_the_peer_takes_at_a_time() {
     }
 }
 
-impl Link<'_, App> {
+impl Link<App, &mut Client<App>> {
     fn answers_so_far(&self) -> usize {
         self.received().len()
     }
@@ -581,6 +595,9 @@ fn deadlines_are_kept_and_none_moves_with_each_byte() {
 fn while_draining_answers_close_and_handlers_can_tell() {
     let mut client = client();
     assert_eq!(client.get("/draining").status(), 200);
+    client.announce_shutdown();
+    let answer = client.get("/draining");
+    assert_eq!((answer.status(), answer.field("connection")), (503, None));
     client.begin_shutdown();
     let mut link = client.connect();
     link.send(b"GET /draining HTTP/1.1\r\nHost: x\r\n\r\n");

@@ -4,8 +4,10 @@ mod chunked;
 mod connection;
 mod framing;
 mod head;
+mod layers;
 mod naive;
 mod output;
+mod proxy;
 mod target;
 
 /// A generator for tests that need many different inputs and the same ones each time (xorshift64*).

@@ -1,0 +1,369 @@
+//! What `routes!` expands to: rows are checked, groups are flattened and the trie is made, all by the compiler.
+//!
+//! Public for the macro only. A broken rule is a panic during compilation, whose text names method and pattern;
+//! `#[track_caller]` keeps the notes about the functions in here out of it.
+
+use super::pattern::{self, Fault};
+pub use super::trie::Sizes;
+use super::trie::{End, Growing, Node, Refusal, Trie, pack_into};
+use super::{Answer, Routes, Row, Table};
+use crate::method::{Method, Methods};
+use crate::response::Constant;
+
+/// One line of a table: a row, or all rows of another table.
+pub enum Line<S: 'static> {
+    /// `METHOD "pattern" => ...`.
+    Row(Row<S>),
+    /// `"/prefix" => Table`.
+    Group(&'static str, &'static Routes<S>),
+}
+
+/// What stands in brackets behind a row.
+#[derive(Debug)]
+pub struct Options {
+    /// The most bytes of a body, instead of `Limits::body_bytes_max`.
+    pub body_max: Option<usize>,
+    /// So that a row with all options can still be written over [`Options::NONE`].
+    #[doc(hidden)]
+    pub __more: (),
+}
+
+impl Options {
+    /// Those of a row without brackets.
+    pub const NONE: Options = Options { body_max: None, __more: () };
+}
+
+impl<S: 'static> Line<S> {
+    /// A row with a handler. `names` are those of its arguments.
+    #[track_caller]
+    pub const fn handler(
+        method: &'static str,
+        pattern: &'static str,
+        names: &[&str],
+        answer: Answer<S>,
+        options: Options,
+    ) -> Line<S> {
+        let known = check_row(method, pattern);
+        check_names(method, pattern, names);
+        Line::Row(Row { method: known, pattern, answer, body_bytes_max: options.body_max })
+    }
+
+    /// A row with a constant answer.
+    #[track_caller]
+    pub const fn constant(method: &'static str, pattern: &'static str, constant: &'static Constant) -> Line<S> {
+        let known = check_row(method, pattern);
+        Line::Row(Row { method: known, pattern, answer: Answer::Constant(constant), body_bytes_max: None })
+    }
+
+    /// The rows of another table under a prefix.
+    #[track_caller]
+    pub const fn group<T: Table<S>>(prefix: &'static str) -> Line<S> {
+        check_prefix(prefix);
+        Line::Group(prefix, T::ROUTES)
+    }
+}
+
+#[track_caller]
+const fn check_row(method: &str, pattern: &str) -> Method {
+    let known = Method::from_token(method.as_bytes());
+    match known {
+        Method::Other => {
+            refuse_row(method, pattern, "the method is none of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS and TRACE")
+        }
+        Method::Connect => refuse_row(method, pattern, "CONNECT never comes with a path, so the row matches nothing"),
+        _ => {}
+    }
+    if let Err(fault) = pattern::check(pattern) {
+        refuse_row(method, pattern, fault.sentence());
+    }
+    known
+}
+
+/// Every parameter of the pattern is taken by an argument, and no argument stands twice.
+///
+/// A name that begins with `_` says that nobody takes it, as it does in Rust.
+#[track_caller]
+const fn check_names(method: &str, pattern: &str, names: &[&str]) {
+    let mut at = 0;
+    while at < names.len() {
+        let mut before = 0;
+        while before < at {
+            if pattern::same(names[before].as_bytes(), names[at].as_bytes()) {
+                let text = Text::of_row(method, pattern).and("the argument `").and(names[at]).and("` stands twice");
+                panic!("{}", text.as_str());
+            }
+            before += 1;
+        }
+        at += 1;
+    }
+    let mut params = pattern::Names::of(pattern);
+    while let Some(name) = params.next() {
+        let mut taken = matches!(name, [b'_', ..]);
+        let mut at = 0;
+        while at < names.len() && !taken {
+            taken = pattern::same(pattern::plain(names[at]), name);
+            at += 1;
+        }
+        if !taken {
+            let text = Text::of_row(method, pattern)
+                .and("the parameter `")
+                .and(utf8(name))
+                .and("` is unused: no argument has its name");
+            panic!("{}", text.as_str());
+        }
+    }
+}
+
+#[track_caller]
+const fn check_prefix(prefix: &str) {
+    let fault = match prefix.as_bytes() {
+        // All rows as they are: the way to join tables.
+        [] => return,
+        [.., b'/'] => "a prefix does not end with `/`, for the patterns behind it begin with one",
+        _ if pattern::Names::of(prefix).next().is_some() => "a prefix has no parameters",
+        _ => match pattern::check(prefix) {
+            Ok(()) => return,
+            Err(Fault::NoSlash) => "a prefix begins with `/`",
+            Err(fault) => fault.sentence(),
+        },
+    };
+    let text = Text::NEW.and("group \"").and(prefix).and("\": ").and(fault);
+    panic!("{}", text.as_str());
+}
+
+#[track_caller]
+const fn refuse_row(method: &str, pattern: &str, sentence: &str) -> ! {
+    panic!("{}", Text::of_row(method, pattern).and(sentence).as_str())
+}
+
+/// Whether the argument of this name is a parameter of the pattern.
+pub const fn is_param(pattern: &str, name: &str) -> bool {
+    pattern::place(pattern, name).is_some()
+}
+
+/// Which parameter of the pattern the argument of this name is.
+pub const fn place(pattern: &str, name: &str) -> usize {
+    match pattern::place(pattern, name) {
+        Some(place) => place,
+        None => usize::MAX,
+    }
+}
+
+/// How many rows the lines stand for.
+pub const fn rows_len<S>(lines: &[Line<S>]) -> usize {
+    let mut len = 0;
+    let mut at = 0;
+    while at < lines.len() {
+        len += match &lines[at] {
+            Line::Row(_) => 1,
+            Line::Group(_, routes) => routes.rows.len(),
+        };
+        at += 1;
+    }
+    len
+}
+
+/// How many bytes the patterns of groups have, their prefixes included.
+pub const fn text_len<S>(lines: &[Line<S>]) -> usize {
+    let mut len = 0;
+    let mut at = 0;
+    while at < lines.len() {
+        if let Line::Group(prefix, routes) = &lines[at] {
+            let mut row = 0;
+            while row < routes.rows.len() {
+                len += prefix.len() + routes.rows[row].pattern.len();
+                row += 1;
+            }
+        }
+        at += 1;
+    }
+    len
+}
+
+/// The patterns of groups with their prefixes, one behind the other.
+pub const fn text<S, const LEN: usize>(lines: &[Line<S>]) -> [u8; LEN] {
+    let mut text = [0; LEN];
+    let mut len = 0;
+    let mut at = 0;
+    while at < lines.len() {
+        if let Line::Group(prefix, routes) = &lines[at] {
+            let mut row = 0;
+            while row < routes.rows.len() {
+                len = copy(prefix.as_bytes(), &mut text, len);
+                len = copy(routes.rows[row].pattern.as_bytes(), &mut text, len);
+                row += 1;
+            }
+        }
+        at += 1;
+    }
+    text
+}
+
+/// All rows with their whole patterns. `text` is what [`text()`] made of the same lines.
+pub const fn rows<S, const LEN: usize>(lines: &[Line<S>], text: &'static [u8]) -> [Row<S>; LEN] {
+    const FILLER: &Constant = &Constant::new(b"", b"");
+    let mut rows =
+        [Row { method: Method::Other, pattern: "", answer: Answer::Constant(FILLER), body_bytes_max: None }; LEN];
+    let mut text = text;
+    let mut len = 0;
+    let mut at = 0;
+    while at < lines.len() {
+        match &lines[at] {
+            Line::Row(row) => {
+                rows[len] = *row;
+                len += 1;
+            }
+            Line::Group(prefix, routes) => {
+                let mut row = 0;
+                while row < routes.rows.len() {
+                    let (whole, behind) = text.split_at(prefix.len() + routes.rows[row].pattern.len());
+                    text = behind;
+                    rows[len] = Row { pattern: utf8(whole), ..routes.rows[row] };
+                    len += 1;
+                    row += 1;
+                }
+            }
+        }
+        at += 1;
+    }
+    rows
+}
+
+/// How much room the trie needs while it is made.
+pub const fn sizes_max<S>(rows: &[Row<S>]) -> Sizes {
+    let mut segments = 0;
+    let mut at = 0;
+    while at < rows.len() {
+        let mut pattern = rows[at].pattern.as_bytes();
+        while let [byte, rest @ ..] = pattern {
+            segments += (*byte == b'/') as usize;
+            pattern = rest;
+        }
+        at += 1;
+    }
+    Sizes::for_at_most(segments, rows.len())
+}
+
+/// A trie in arrays.
+#[derive(Debug)]
+pub struct Arrays<const NODES: usize, const INDEX: usize, const ENDS: usize> {
+    nodes: [Node<'static>; NODES],
+    index: [u16; INDEX],
+    ends: [End; ENDS],
+    /// How much of them is used.
+    sizes: Sizes,
+}
+
+impl<const NODES: usize, const INDEX: usize, const ENDS: usize> Arrays<NODES, INDEX, ENDS> {
+    const EMPTY: Self = Arrays {
+        nodes: [Node::ROOT; NODES],
+        index: [0; INDEX],
+        ends: [End::NONE; ENDS],
+        sizes: Sizes { nodes: 1, index: 1, ends: 1 },
+    };
+
+    /// The trie of these rows, in more room than it needs.
+    #[track_caller]
+    pub const fn grow<S>(rows: &[Row<S>]) -> Self {
+        let mut arrays = Self::EMPTY;
+        let mut growing = Growing::new(&mut arrays.nodes, &mut arrays.index, &mut arrays.ends);
+        let mut at = 0;
+        while at < rows.len() {
+            let row = &rows[at];
+            if let Err(refusal) = growing.add(at + 1, row.method, row.pattern) {
+                refuse(refusal, row, rows);
+            }
+            at += 1;
+        }
+        growing.finish();
+        arrays.sizes = growing.sizes();
+        arrays
+    }
+
+    /// How much room it needs.
+    pub const fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    /// The same trie in as much room as it needs.
+    pub const fn pack<const N: usize, const I: usize, const E: usize>(&self) -> Arrays<N, I, E> {
+        let mut packed = Arrays::<N, I, E>::EMPTY;
+        pack_into((&self.nodes, &self.ends), &mut packed.nodes, &mut packed.index, &mut packed.ends);
+        packed.sizes = self.sizes;
+        packed
+    }
+}
+
+impl<S> Routes<S> {
+    /// A table of rows and the trie that was made of them.
+    pub const fn new<const N: usize, const I: usize, const E: usize>(
+        rows: &'static [Row<S>],
+        trie: &'static Arrays<N, I, E>,
+    ) -> Routes<S> {
+        let mut methods = Methods::NONE.with(Method::Options);
+        let mut at = 0;
+        while at < rows.len() {
+            methods = methods.with(rows[at].method);
+            at += 1;
+        }
+        if methods.contains(Method::Get) {
+            methods = methods.with(Method::Head);
+        }
+        Routes { rows, trie: Trie::new(&trie.nodes, &trie.index, &trie.ends), methods }
+    }
+}
+
+#[track_caller]
+const fn refuse<S>(refusal: Refusal, row: &Row<S>, rows: &[Row<S>]) -> ! {
+    let text = Text::of_row(row.method.as_str(), row.pattern);
+    let text = match refusal {
+        Refusal::Fault(fault) => text.and(fault.sentence()),
+        Refusal::TableTooLarge => text.and("the table is too large: rows and segments are counted in 16 bits"),
+        Refusal::Same(number) => {
+            let other = &rows[number as usize - 1];
+            text.and("matches the same requests as ").and(other.method.as_str()).and(" \"").and(other.pattern).and("\"")
+        }
+    };
+    panic!("{}", text.as_str())
+}
+
+/// The text of a build error.
+struct Text {
+    bytes: [u8; TEXT_BYTES_MAX],
+    len: usize,
+}
+
+/// Two patterns of a sensible length. What does not fit is left out as a whole.
+const TEXT_BYTES_MAX: usize = 2048;
+
+impl Text {
+    const NEW: Text = Text { bytes: [0; TEXT_BYTES_MAX], len: 0 };
+
+    const fn of_row(method: &str, pattern: &str) -> Text {
+        Text::NEW.and(method).and(" \"").and(pattern).and("\": ")
+    }
+
+    const fn and(mut self, more: &str) -> Text {
+        if more.len() <= TEXT_BYTES_MAX - self.len {
+            self.len = copy(more.as_bytes(), &mut self.bytes, self.len);
+        }
+        self
+    }
+
+    const fn as_str(&self) -> &str {
+        utf8(self.bytes.split_at(self.len).0)
+    }
+}
+
+/// Copies to a place, and returns where it ends.
+const fn copy(from: &[u8], to: &mut [u8], at: usize) -> usize {
+    to.split_at_mut(at).1.split_at_mut(from.len()).0.copy_from_slice(from);
+    at + from.len()
+}
+
+const fn utf8(bytes: &[u8]) -> &str {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(_) => "",
+    }
+}

@@ -1,0 +1,141 @@
+//! What a server has to tell beside its answers: events with levels, and counters.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use crate::connection::CloseReason;
+
+/// How much an event matters. Ordered: `Debug` is the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// What happens all day, peers' mistakes and port scanners included.
+    Debug,
+    /// Start and stop.
+    Info,
+    /// The server cannot do all that is asked of it.
+    Warn,
+    /// A defect in a handler.
+    Error,
+}
+
+/// Something that happened in a server; see [`Server::on_event`](crate::Server::on_event).
+///
+/// Its text is one line without a line end, and never holds a peer's bytes.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'e> {
+    /// The listener is ready.
+    #[non_exhaustive]
+    Listening {
+        /// Where. None for listeners without an internet address.
+        address: Option<SocketAddr>,
+        /// The most connections at a time: `Limits::connections_max`, or less if the descriptor limit asks for it.
+        connections_max: usize,
+    },
+    /// A connection ended.
+    #[non_exhaustive]
+    Closed {
+        /// Where it came from.
+        peer: Option<SocketAddr>,
+        /// Why it ended.
+        reason: CloseReason,
+    },
+    /// A handler panicked; its client got a 500.
+    #[non_exhaustive]
+    HandlerPanicked {
+        /// Whose request it was.
+        peer: Option<SocketAddr>,
+    },
+    /// All connections that may be there are there. More wait in the system's queue until one closes.
+    #[non_exhaustive]
+    Full {
+        /// How many there are.
+        open: usize,
+    },
+    /// The system has no descriptor or no memory for another connection. The server tries again when one closes,
+    /// and several times a second.
+    #[non_exhaustive]
+    AcceptPaused {
+        /// What the system said.
+        error: &'e io::Error,
+    },
+    /// Shutdown began: handlers see it, and the listener is open for a while yet.
+    #[non_exhaustive]
+    Draining {
+        /// How many connections there are.
+        open: usize,
+    },
+    /// The listener is closed, and connections end with their next answer.
+    #[non_exhaustive]
+    Closing {
+        /// How many connections there are.
+        open: usize,
+    },
+    /// Shutdown is complete.
+    #[non_exhaustive]
+    Stopped {
+        /// How many connections had to be cut off at the deadline.
+        aborted: usize,
+    },
+}
+
+impl Event<'_> {
+    /// How much it matters.
+    pub fn level(&self) -> Level {
+        match self {
+            Event::Closed { .. } => Level::Debug,
+            Event::Listening { .. } | Event::Draining { .. } | Event::Closing { .. } => Level::Info,
+            Event::Stopped { aborted: 0, .. } => Level::Info,
+            Event::Full { .. } | Event::AcceptPaused { .. } | Event::Stopped { .. } => Level::Warn,
+            Event::HandlerPanicked { .. } => Level::Error,
+        }
+    }
+}
+
+impl fmt::Display for Event<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Listening { address, connections_max } => {
+                write!(f, "listening on {}, for {connections_max} connections", Peer(*address))
+            }
+            Event::Closed { peer, reason } => write!(f, "{} closed: {reason}", Peer(*peer)),
+            Event::HandlerPanicked { peer } => write!(f, "a handler panicked on a request from {}", Peer(*peer)),
+            Event::Full { open } => write!(f, "{open} connections are open, which is the limit; more have to wait"),
+            Event::AcceptPaused { error } => write!(f, "no connection can be accepted for now: {error}"),
+            Event::Draining { open } => write!(f, "shutdown was announced, {open} connections are open"),
+            Event::Closing { open } => write!(f, "shutdown began, {open} connections are open"),
+            Event::Stopped { aborted: 0 } => f.write_str("shutdown is complete"),
+            Event::Stopped { aborted } => write!(f, "shutdown is complete, {aborted} connections were cut off"),
+        }
+    }
+}
+
+struct Peer(Option<SocketAddr>);
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(address) => address.fmt(f),
+            None => f.write_str("a local peer"),
+        }
+    }
+}
+
+/// Counters of a server since it started; see [`Running::stats`](crate::Running::stats).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Connections taken.
+    pub accepted: u64,
+    /// Connections that are open now.
+    pub open: usize,
+    /// Requests answered, by handlers or without one. Messages refused for a broken rule do not count.
+    pub requests: u64,
+    /// Handlers that panicked.
+    pub panics: u64,
+    /// How often accepting had to pause for lack of descriptors or memory.
+    pub accept_pauses: u64,
+    /// Bytes that connections hold in buffers for partial requests.
+    pub held_bytes: usize,
+}

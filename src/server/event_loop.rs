@@ -1,0 +1,638 @@
+//! The loop: one thread, one wait for events, many connections.
+//!
+//! ```text
+//!   wait -> clock -> events -> resumed connections -> accept -> timers -> shutdown -> reuse of slots
+//!             |         \__________________|_____________|________/
+//!             |                            v
+//!          once a turn          serve: recv, machine, send: once each for a keep-alive request
+//! ```
+//!
+//! Events come once ([`Net`]), so what a turn leaves undone is remembered here: a socket that may have more to read in
+//! its slot, a connection that could go on at once in `resumable`, a listener that was not emptied in `accept`.
+//! A slot is used again only after the turn, and under another generation. What happens to one connection, its socket
+//! or its handler, stays with it.
+//!
+//! Names no socket, no clock and no signal; see `net`.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::event::{Event, Stats};
+use super::net::{Net, Ready, Token, is_about_one_connection};
+use super::timers::{Bucket, Timers};
+use crate::connection::{CloseReason, Connection, Next, Tick, Turn, Workspace};
+use crate::held::PADDING_LEN;
+use crate::limits::{Limits, READ_BUFFER_LEN};
+use crate::route::Routes;
+
+/// What is told about what happens.
+pub(crate) type Hook = Box<dyn FnMut(&Event<'_>) + Send>;
+
+/// See the module.
+pub(crate) struct EventLoop<N: Net, S: 'static> {
+    net: N,
+    routes: &'static Routes<S>,
+    state: S,
+    limits: Limits,
+    workspace: Workspace,
+    /// What is received goes here first, unless its connection holds a partial message.
+    read: Box<[u8]>,
+    slots: Vec<Slot<N::Socket>>,
+    free: Vec<u32>,
+    /// Slots closed in this turn. Events for them may still be in the batch.
+    freed: Vec<u32>,
+    timers: Timers,
+    /// Connections that have something to do which no event will tell.
+    resumable: VecDeque<Token>,
+    batch: Vec<Ready>,
+    accept: Accept,
+    stage: Stage,
+    now: Tick,
+    /// When the text of the Date field ends to be right.
+    second_end: Tick,
+    /// The bucket of the idle timeout of whoever is served now.
+    idle_bucket: Bucket,
+    stats: Stats,
+    hook: Option<Hook>,
+}
+
+#[derive(Debug)]
+struct Slot<K> {
+    /// Counts its owners.
+    generation: u32,
+    open: Option<Open<K>>,
+}
+
+/// A connection and what is known of its socket.
+#[derive(Debug)]
+struct Open<K> {
+    connection: Connection,
+    socket: K,
+    /// A read might not block.
+    readable: bool,
+    /// A write might not block, and output waits for it.
+    writable: bool,
+    /// The peer sends no more, so that only an end of file shows that all is read.
+    read_closed: bool,
+    registered: bool,
+    /// Events come for writes as well.
+    watches_writable: bool,
+    /// It stands in `resumable`.
+    queued: bool,
+}
+
+#[derive(Debug)]
+struct Accept {
+    open: bool,
+    /// The listener was not emptied since its last event.
+    pending: bool,
+    connections_max: usize,
+    paused_until: Option<Tick>,
+    /// When it was last told that nothing can be accepted.
+    told: Option<Tick>,
+}
+
+impl Accept {
+    /// Whether it was not told a moment ago already that nothing can be accepted.
+    fn is_news(&mut self, now: Tick) -> bool {
+        let is_news = self.told.is_none_or(|told| now >= told.after(TOLD_AGAIN_AFTER));
+        if is_news {
+            self.told = Some(now);
+        }
+        is_news
+    }
+}
+
+/// How far shutdown has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Serving,
+    /// Handlers know; all goes on as before.
+    Announced {
+        closes: Tick,
+    },
+    /// Nothing is accepted, and answers close. New connections that had no time to speak have it until `hush`.
+    Closing {
+        hush: Tick,
+        ends: Tick,
+    },
+    Stopped,
+}
+
+/// Connections accepted in a turn, before the open ones have theirs.
+const ACCEPTS_PER_TURN: usize = 64;
+
+/// Bytes received for a connection in a turn, and bytes sent.
+const RECV_BYTES_PER_TURN: usize = READ_BUFFER_LEN;
+const SEND_BYTES_PER_TURN: usize = 1 << 20;
+
+/// How long accepting pauses when descriptors or memory ran out, unless a connection closes.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// At least so long between two events that tell the same.
+const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// At shutdown a connection that was accepted less long ago is not taken for silent: its request may be on its way,
+/// and many a client does not try again when a new connection fails.
+const FIRST_BYTE_GRACE: Duration = Duration::from_millis(500);
+
+impl<N: Net, S: 'static> EventLoop<N, S> {
+    pub(crate) fn new(
+        mut net: N,
+        routes: &'static Routes<S>,
+        state: S,
+        limits: Limits,
+        connections_max: usize,
+        hook: Option<Hook>,
+    ) -> EventLoop<N, S> {
+        let now = net.now();
+        EventLoop {
+            net,
+            routes,
+            state,
+            workspace: Workspace::new(0),
+            read: vec![0; READ_BUFFER_LEN + PADDING_LEN].into_boxed_slice(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            freed: Vec::new(),
+            timers: Timers::new(now),
+            resumable: VecDeque::new(),
+            batch: Vec::new(),
+            accept: Accept {
+                open: true,
+                pending: false,
+                connections_max: connections_max.min(limits.connections_max).max(1),
+                paused_until: None,
+                told: None,
+            },
+            stage: Stage::Serving,
+            now,
+            second_end: now,
+            idle_bucket: Bucket::of(now.after(limits.idle_timeout)),
+            limits,
+            stats: Stats::default(),
+            hook,
+        }
+    }
+
+    /// Waits for events, at most this long, and does what there is to do. False once shutdown is complete.
+    ///
+    /// # Errors
+    /// The wait failed, which is none of a peer's doing.
+    pub(crate) fn turn(&mut self, timeout_max: Option<Duration>) -> io::Result<bool> {
+        if self.stage == Stage::Stopped {
+            return Ok(false);
+        }
+        let resumable = self.resumable.len();
+        let mut batch = std::mem::take(&mut self.batch);
+        let waited = self.net.wait(self.timeout(timeout_max), &mut batch);
+        self.read_clocks();
+        for ready in &batch {
+            self.handle_event(*ready);
+        }
+        batch.clear();
+        self.batch = batch;
+        waited?;
+        self.resume(resumable);
+        self.accept_waiting();
+        while let Some(index) = self.timers.pop_due(self.now) {
+            self.handle_timer(index);
+        }
+        if self.stage != Stage::Serving {
+            self.go_on_shutting_down();
+        }
+        self.free.append(&mut self.freed);
+        Ok(self.stage != Stage::Stopped)
+    }
+
+    /// How long to wait for events when nothing else is to be done.
+    fn timeout(&self, timeout_max: Option<Duration>) -> Option<Duration> {
+        if !self.resumable.is_empty() || self.can_accept() {
+            return Some(Duration::ZERO);
+        }
+        let mut wake = self.timers.next_due();
+        if self.accept.paused_until.is_some() || self.stage != Stage::Serving {
+            let by_stage = match self.stage {
+                Stage::Announced { closes } => Some(closes),
+                Stage::Closing { hush, ends } => Some(hush.min(ends)),
+                Stage::Serving | Stage::Stopped => None,
+            };
+            wake = [wake, self.accept.paused_until, by_stage].into_iter().flatten().min();
+        }
+        let until_wake = wake.map(|wake| Duration::from_millis(wake.0.saturating_sub(self.now.0)));
+        match (until_wake, timeout_max) {
+            (Some(until_wake), Some(max)) => Some(until_wake.min(max)),
+            (until_wake, max) => until_wake.or(max),
+        }
+    }
+
+    fn read_clocks(&mut self) {
+        self.now = self.net.now();
+        self.idle_bucket = Bucket::of(self.now.after(self.limits.idle_timeout));
+        if self.now >= self.second_end {
+            // The other clock is asked only when its second must have changed, so that it may step back or forward
+            // and Date is wrong for no longer than a second.
+            let unix_time = self.net.unix_time();
+            self.workspace.output.date.set(unix_time.as_secs());
+            self.second_end = self.now.after(Duration::from_millis(u64::from(1000 - unix_time.subsec_millis())));
+        }
+    }
+
+    fn handle_event(&mut self, ready: Ready) {
+        let index = ready.token.index();
+        let Some(slot) = self.slots.get_mut(index as usize) else {
+            match ready.token {
+                Token::LISTENER => self.accept.pending = true,
+                Token::COMMAND => {
+                    if let Some(delay) = self.net.shutdown_asked() {
+                        self.shut_down(delay);
+                    }
+                }
+                _ => {}
+            }
+            return;
+        };
+        // An event of the last owner of the slot is nobody's.
+        let Some(open) = slot.open.as_mut().filter(|_| slot.generation == ready.token.generation()) else { return };
+        open.readable |= ready.readable;
+        open.read_closed |= ready.read_closed;
+        open.writable |= ready.writable;
+        // One that waits for its turn already has it later: events give no more of the loop than the budgets do.
+        if !open.queued {
+            self.serve(index);
+        }
+    }
+
+    /// Serves those whose budget ended before this turn; they are the first in the list.
+    fn resume(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some(token) = self.resumable.pop_front() else { return };
+            let index = token.index();
+            let Some(slot) = self.slots.get_mut(index as usize) else { continue };
+            let Some(open) = slot.open.as_mut().filter(|_| slot.generation == token.generation()) else { continue };
+            open.queued = false;
+            self.serve(index);
+        }
+    }
+
+    /// A connection's share of the turn: output that waits, input that is held, input that can be received.
+    fn serve(&mut self, index: u32) {
+        let Some(open) = self.slots[index as usize].open.as_mut() else { return };
+        let limits = &self.limits;
+        let mut turn =
+            Turn { workspace: &mut self.workspace, routes: self.routes, state: &mut self.state, limits, now: self.now };
+        if open.connection.can_go_on(limits) {
+            open.connection.handle_resume(&mut turn);
+        }
+        let mut budget = RECV_BYTES_PER_TURN;
+        while open.readable && budget > 0 && open.connection.wants_read(limits) {
+            let space = open.connection.recv_space(&mut self.read, &mut turn.workspace.pool);
+            let space_len = space.len().min(budget);
+            match self.net.recv(&mut open.socket, &mut space[..space_len]) {
+                Ok(0) => {
+                    open.readable = false;
+                    open.connection.handle_eof(&mut turn);
+                }
+                Ok(n) => {
+                    budget -= n;
+                    open.readable = n == space_len || open.read_closed || !N::SHORT_READ_DRAINS;
+                    open.connection.handle_recv(n, &mut self.read, &mut turn);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => open.readable = false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => break,
+                Err(_) => {
+                    open.readable = false;
+                    open.connection.handle_reset();
+                }
+            }
+        }
+        self.settle(index);
+    }
+
+    /// Sends what a connection has to say, and leaves it as it should be until the next event.
+    #[inline(always)]
+    fn settle(&mut self, index: u32) {
+        let Some(open) = self.slots[index as usize].open.as_mut() else { return };
+        if open.writable || !self.workspace.output.is_empty() {
+            open.writable = false;
+            let Open { connection, socket, writable, .. } = open;
+            let net = &mut self.net;
+            let mut budget = SEND_BYTES_PER_TURN;
+            let sent = connection.transmit(&mut self.workspace.output, self.now, |slices| {
+                if budget == 0 {
+                    *writable = true;
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                let sent = net.send(socket, slices)?;
+                budget = budget.saturating_sub(sent);
+                Ok(sent)
+            });
+            if sent.is_err() {
+                self.workspace.output.clear();
+                open.writable = false;
+                open.connection.handle_reset();
+            }
+        }
+        // Most often it was a whole request, and nothing is left to do.
+        if open.connection.is_idle()
+            && open.registered
+            && !open.readable
+            && self.timers.bucket(index) <= self.idle_bucket
+            && !self.workspace.closing
+        {
+            return;
+        }
+        self.settle_unusual(index);
+    }
+
+    #[cold]
+    fn settle_unusual(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        let token = Token::new(index, slot.generation);
+        let Some(open) = slot.open.as_mut() else { return };
+        if self.workspace.panics != self.stats.panics {
+            self.stats.panics = self.workspace.panics;
+            tell(&mut self.hook, Event::HandlerPanicked { peer: open.connection.peer() });
+        }
+        match open.connection.next(self.now) {
+            Next::Stay => {}
+            Next::ShutdownWrite => {
+                if self.net.shutdown_write(&mut open.socket).is_err() {
+                    open.connection.handle_reset();
+                    if let Next::Close(reason) = open.connection.next(self.now) {
+                        return self.close(index, reason);
+                    }
+                }
+            }
+            Next::Close(reason) => return self.close(index, reason),
+        }
+        if self.workspace.closing && open.connection.is_idle() && !open.readable {
+            let is_new = open.connection.unserved_since().is_some_and(|since| self.now < since.after(FIRST_BYTE_GRACE));
+            if !is_new {
+                return self.close(index, CloseReason::Drained);
+            }
+        }
+        let watch = open.connection.wants_write();
+        let asked = match (open.registered, watch && !open.watches_writable) {
+            // Not before its first turn: one that is over by then needs no registration.
+            (false, _) => self.net.register(&mut open.socket, token, watch),
+            (true, true) => self.net.watch_writable(&mut open.socket, token),
+            (true, false) => Ok(()),
+        };
+        open.registered = true;
+        open.watches_writable |= watch;
+        if asked.is_err() {
+            // Nothing would ever be heard of it.
+            return self.close(index, CloseReason::PeerReset);
+        }
+        if let Some(deadline) = open.connection.deadline(&self.limits)
+            && Bucket::of(deadline) < self.timers.bucket(index)
+        {
+            self.timers.set(index, deadline, self.now);
+        }
+        let can_read = open.readable && open.connection.wants_read(&self.limits);
+        let can_write = open.writable && watch;
+        if !open.queued && (can_read || can_write || open.connection.can_go_on(&self.limits)) {
+            open.queued = true;
+            self.resumable.push_back(token);
+        }
+    }
+
+    /// The bucket of a connection is due; its deadline may be later.
+    fn handle_timer(&mut self, index: u32) {
+        let Some(open) = self.slots[index as usize].open.as_mut() else { return };
+        match open.connection.deadline(&self.limits) {
+            Some(deadline) if deadline > self.now => return self.timers.set(index, deadline, self.now),
+            _ => {}
+        }
+        let mut turn = Turn {
+            workspace: &mut self.workspace,
+            routes: self.routes,
+            state: &mut self.state,
+            limits: &self.limits,
+            now: self.now,
+        };
+        open.connection.handle_timeout(&mut turn);
+        self.settle(index);
+    }
+
+    #[cold]
+    fn close(&mut self, index: u32, reason: CloseReason) {
+        let slot = &mut self.slots[index as usize];
+        let Some(Open { mut connection, socket, .. }) = slot.open.take() else { return };
+        slot.generation = slot.generation.wrapping_add(1);
+        self.freed.push(index);
+        self.timers.remove(index);
+        connection.release(&mut self.workspace.pool);
+        // Where the peer does not take what it is sent, the system should not go on trying for minutes.
+        let reset = matches!(reason, CloseReason::WriteTimeout | CloseReason::DrainTimeout) && connection.wants_write();
+        self.net.close(socket, reset);
+        self.stats.open -= 1;
+        // There is a descriptor again.
+        self.accept.paused_until = None;
+        tell(&mut self.hook, Event::Closed { peer: connection.peer(), reason });
+    }
+
+    // ---- new connections -----------------------------------------------------------------------------------------
+
+    fn can_accept(&self) -> bool {
+        let accept = &self.accept;
+        accept.pending && accept.open && accept.paused_until.is_none() && self.stats.open < accept.connections_max
+    }
+
+    fn accept_waiting(&mut self) {
+        if !self.accept.pending || !self.accept.open {
+            return;
+        }
+        if self.accept.paused_until.is_some_and(|until| self.now < until) {
+            return;
+        }
+        self.accept.paused_until = None;
+        let mut accepted = 0;
+        for _ in 0..ACCEPTS_PER_TURN {
+            if self.stats.open >= self.accept.connections_max {
+                return self.tell_full();
+            }
+            match self.net.accept() {
+                Ok((socket, peer)) => {
+                    accepted += 1;
+                    self.add(socket, peer);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.accept.pending = false;
+                    return;
+                }
+                Err(error) if is_about_one_connection(&error) => {}
+                Err(error) => return self.pause_accepting(&error),
+            }
+        }
+        if accepted == 0 {
+            // All of them failed: whatever it is, another try at once would be a spin.
+            self.accept.paused_until = Some(self.now.after(ACCEPT_PAUSE));
+        }
+    }
+
+    fn add(&mut self, socket: N::Socket, peer: Option<SocketAddr>) {
+        let open = Open {
+            connection: Connection::new(peer, self.now),
+            socket,
+            // Its request is often there already.
+            readable: true,
+            writable: false,
+            read_closed: false,
+            registered: false,
+            watches_writable: false,
+            queued: false,
+        };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.slots[index as usize].open = Some(open);
+                index
+            }
+            None => {
+                // `Limits::check` keeps connections far below the range of an index.
+                let index = self.slots.len() as u32;
+                self.slots.push(Slot { generation: 0, open: Some(open) });
+                self.timers.grow(index);
+                index
+            }
+        };
+        self.stats.accepted += 1;
+        self.stats.open += 1;
+        self.serve(index);
+    }
+
+    #[cold]
+    fn tell_full(&mut self) {
+        if self.accept.is_news(self.now) {
+            tell(&mut self.hook, Event::Full { open: self.stats.open });
+        }
+    }
+
+    #[cold]
+    fn pause_accepting(&mut self, error: &io::Error) {
+        self.accept.paused_until = Some(self.now.after(ACCEPT_PAUSE));
+        self.stats.accept_pauses += 1;
+        if self.accept.is_news(self.now) {
+            tell(&mut self.hook, Event::AcceptPaused { error });
+        }
+    }
+
+    // ---- shutdown ------------------------------------------------------------------------------------------------
+
+    /// Handlers see it at once; the listener closes after the delay.
+    pub(crate) fn shut_down(&mut self, delay: Duration) {
+        let closes = self.now.after(delay);
+        match self.stage {
+            Stage::Serving => {
+                self.workspace.draining = true;
+                self.stage = Stage::Announced { closes };
+                if !delay.is_zero() {
+                    tell(&mut self.hook, Event::Draining { open: self.stats.open });
+                }
+            }
+            Stage::Announced { closes: earlier } => self.stage = Stage::Announced { closes: closes.min(earlier) },
+            Stage::Closing { .. } | Stage::Stopped => {}
+        }
+    }
+
+    fn go_on_shutting_down(&mut self) {
+        if let Stage::Announced { closes } = self.stage
+            && self.now >= closes
+        {
+            self.stop_listening();
+        }
+        let Stage::Closing { hush, ends } = self.stage else { return };
+        if self.now >= hush {
+            self.stage = Stage::Closing { hush: Tick(u64::MAX), ends };
+            self.close_idle();
+        }
+        let mut aborted = 0;
+        if self.now >= ends {
+            for index in 0..self.slots.len() as u32 {
+                if self.slots[index as usize].open.is_some() {
+                    aborted += 1;
+                    self.close(index, CloseReason::DrainTimeout);
+                }
+            }
+        }
+        if self.stats.open == 0 {
+            self.stage = Stage::Stopped;
+            tell(&mut self.hook, Event::Stopped { aborted });
+        }
+    }
+
+    fn stop_listening(&mut self) {
+        self.workspace.closing = true;
+        // Whoever the system has let in already would be reset: take them, up to the limit, as long as that works.
+        self.accept.pending = true;
+        self.accept.paused_until = None;
+        while self.can_accept() {
+            self.accept_waiting();
+        }
+        self.accept.open = false;
+        self.net.close_listener();
+        self.stage =
+            Stage::Closing { hush: self.now.after(FIRST_BYTE_GRACE), ends: self.now.after(self.limits.drain_timeout) };
+        tell(&mut self.hook, Event::Closing { open: self.stats.open });
+        self.close_idle();
+    }
+
+    /// Reads idle connections once more, so that a request that is there already gets its answer, and closes them.
+    fn close_idle(&mut self) {
+        for index in 0..self.slots.len() as u32 {
+            let Some(open) = self.slots[index as usize].open.as_mut() else { continue };
+            if open.connection.is_idle() && !open.queued {
+                open.readable = true;
+                self.serve(index);
+            }
+        }
+    }
+
+    // ---- for the owner of the loop -------------------------------------------------------------------------------
+
+    pub(crate) fn state(&self) -> &S {
+        &self.state
+    }
+
+    pub(crate) fn state_mut(&mut self) -> &mut S {
+        &mut self.state
+    }
+
+    pub(crate) fn into_state(self) -> S {
+        self.state
+    }
+
+    pub(crate) fn net(&self) -> &N {
+        &self.net
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        Stats {
+            requests: self.workspace.requests,
+            panics: self.workspace.panics,
+            held_bytes: self.workspace.pool.held_bytes(),
+            ..self.stats
+        }
+    }
+
+    pub(crate) fn tell_listening(&mut self, address: Option<SocketAddr>) {
+        let connections_max = self.accept.connections_max;
+        tell(&mut self.hook, Event::Listening { address, connections_max });
+    }
+}
+
+fn tell(hook: &mut Option<Hook>, event: Event<'_>) {
+    if let Some(hook) = hook {
+        hook(&event);
+    }
+}
+
+impl<N: Net, S> fmt::Debug for EventLoop<N, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventLoop").field("stats", &self.stats()).field("stage", &self.stage).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,343 @@
+//! The server: a listener, a loop, and the ways to start and stop them. Everything with sockets, clocks, threads and
+//! signals is here; what HTTP means is not.
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::limits::Limits;
+use crate::route::Table;
+
+mod event;
+mod event_loop;
+mod net;
+#[cfg(unix)]
+mod signals;
+mod sockets;
+#[cfg(test)]
+mod tests;
+mod timers;
+
+pub use event::{Event, Level, Stats};
+use event_loop::{EventLoop, Hook};
+use sockets::{Mailbox, Sockets};
+
+/// How to listen on an address; see [`Server::bind_with`].
+///
+/// ```no_run
+/// use sprat::{Listen, Server};
+/// let server = Server::bind_with("[::]:3000", &Listen { reuse_port: true, ..Listen::DEFAULT })?;
+/// # std::io::Result::Ok(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// Connections that the system holds until they are accepted. It may cap the number (Linux: at
+    /// `net.core.somaxconn`). Default 1024.
+    pub backlog: u32,
+    /// Lets other processes listen on the same address at the same time (`SO_REUSEPORT`), if all of them ask for it.
+    /// Linux spreads connections over them. When one of them stops, connections that the system has queued for it are
+    /// lost, unless `net.ipv4.tcp_migrate_req` is set; handing one listener over to the next process
+    /// ([`Server::from_listener`]) loses none. Default false: a second process gets an error.
+    pub reuse_port: bool,
+    /// Whether a listener on `[::]` is for IPv6 alone. Default false: it takes IPv4 as well, on every system, and
+    /// shows IPv4 peers with their IPv4 address.
+    pub ipv6_only: bool,
+}
+
+impl Listen {
+    /// The defaults named at each field.
+    pub const DEFAULT: Listen = Listen { backlog: 1024, reuse_port: false, ipv6_only: false };
+}
+
+impl Default for Listen {
+    fn default() -> Listen {
+        Listen::DEFAULT
+    }
+}
+
+/// A server that listens, and is not started yet.
+///
+/// From [`bind`](Server::bind) on, the system queues connections; they are answered once it is started, by
+/// [`serve`](Server::serve) or [`start`](Server::start).
+///
+/// ```no_run
+/// use sprat::{Server, routes};
+///
+/// routes! {
+///     Api for u64 { GET "/" => count(), }
+/// }
+///
+/// fn count(requests: &mut u64) -> String {
+///     *requests += 1;
+///     format!("request {requests}")
+/// }
+///
+/// fn main() -> std::io::Result<()> {
+///     Server::bind("127.0.0.1:3000")?.shutdown_on_signals().serve(Api, 0)
+/// }
+/// ```
+pub struct Server {
+    sockets: Sockets,
+    limits: Limits,
+    hook: Option<Hook>,
+    signals: bool,
+}
+
+impl Server {
+    /// Listens on an address, with [`Listen::DEFAULT`]. Port 0 lets the system choose; see
+    /// [`local_addr`](Server::local_addr). Of several addresses the first that works is taken.
+    ///
+    /// ```
+    /// let server = sprat::Server::bind("127.0.0.1:0")?;
+    /// assert_ne!(server.local_addr()?.port(), 0);
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Errors
+    /// The address cannot be had: `AddrInUse` if another process listens there, `PermissionDenied`, or another. The
+    /// text names the address.
+    pub fn bind(address: impl ToSocketAddrs) -> io::Result<Server> {
+        Server::bind_with(address, &Listen::DEFAULT)
+    }
+
+    /// Listens on an address, with these options.
+    ///
+    /// # Errors
+    /// As for [`bind`](Server::bind).
+    pub fn bind_with(address: impl ToSocketAddrs, options: &Listen) -> io::Result<Server> {
+        Server::from_listener(sockets::bind(address.to_socket_addrs()?, options)?)
+    }
+
+    /// Takes over a listener that was made elsewhere, or was inherited. It is made non-blocking, and `TCP_NODELAY` is
+    /// set on it.
+    ///
+    /// ```
+    /// let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    /// let server = sprat::Server::from_listener(listener)?;
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Errors
+    /// The listener cannot be set up.
+    pub fn from_listener(listener: TcpListener) -> io::Result<Server> {
+        Ok(Server { sockets: Sockets::new(listener)?, limits: Limits::DEFAULT, hook: None, signals: false })
+    }
+
+    /// The address that it listens on.
+    ///
+    /// # Errors
+    /// The system does not know.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.sockets.local_addr()
+    }
+
+    /// Replaces [`Limits::DEFAULT`]. Limits that make no sense are an error at the start.
+    ///
+    /// ```
+    /// use sprat::{Limits, Server};
+    /// let limits = Limits { body_bytes_max: 16 << 20, ..Limits::DEFAULT };
+    /// let server = Server::bind("127.0.0.1:0")?.limits(limits);
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Server {
+        self.limits = limits;
+        self
+    }
+
+    /// Has this function called for each [`Event`], in the server's thread. There is no log otherwise.
+    ///
+    /// ```
+    /// use sprat::{Level, Server};
+    /// let server = Server::bind("127.0.0.1:0")?.on_event(|event| {
+    ///     if event.level() >= Level::Info {
+    ///         eprintln!("{event}");
+    ///     }
+    /// });
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[must_use]
+    pub fn on_event(mut self, hook: impl FnMut(&Event<'_>) + Send + 'static) -> Server {
+        self.hook = Some(Box::new(hook));
+        self
+    }
+
+    /// Has SIGTERM and SIGINT do what [`Handle::shutdown`] does, from the start on. A second signal ends the process
+    /// at once, with status 128 plus its number.
+    ///
+    /// Not the default, because signals belong to the whole process. The handlers are not taken away again: after the
+    /// last server that asked for them, a signal ends the process. Unix only; an error at the start elsewhere.
+    #[must_use]
+    pub fn shutdown_on_signals(mut self) -> Server {
+        self.signals = true;
+        self
+    }
+
+    /// A handle that stops the server, from any thread, before or after the start.
+    pub fn handle(&self) -> Handle {
+        Handle { mailbox: self.sockets.mailbox() }
+    }
+
+    /// Starts without a loop: for programs that have one of their own. See [`Running::poll_once`].
+    ///
+    /// # Errors
+    /// `InvalidInput` if a limit makes no sense; the text names it. Otherwise an error of the system.
+    pub fn start<T: Table<S>, S: 'static>(self, table: T, state: S) -> io::Result<Running<S>> {
+        // A table is a name for its rows.
+        let _ = table;
+        let Server { mut sockets, limits, hook, signals } = self;
+        limits.check().map_err(|rule| io::Error::new(io::ErrorKind::InvalidInput, format!("Limits: {rule}")))?;
+        sockets.listen(signals)?;
+        let connections_max = sockets::descriptors_max().map_or(usize::MAX, connections_for);
+        let address = sockets.local_addr().ok();
+        let mailbox = sockets.mailbox();
+        let mut events = EventLoop::new(sockets, T::ROUTES, state, limits, connections_max, hook);
+        events.tell_listening(address);
+        Ok(Running { events, mailbox })
+    }
+
+    /// Starts, and serves until shutdown is complete.
+    ///
+    /// Handlers run in this thread, one at a time: while one of them computes or waits, nobody else is served.
+    ///
+    /// # Errors
+    /// As for [`start`](Server::start); later only if the system refuses to wait for events. After a shutdown, even
+    /// one that had to cut connections off, it is `Ok`.
+    pub fn serve<T: Table<S>, S: 'static>(self, table: T, state: S) -> io::Result<()> {
+        let mut running = self.start(table, state)?;
+        while running.poll_once(None)? {}
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("local_addr", &self.local_addr()).finish_non_exhaustive()
+    }
+}
+
+/// Some descriptors are left to the program, but never more than half of them.
+fn connections_for(descriptors: usize) -> usize {
+    descriptors.saturating_sub(64).max(descriptors / 2)
+}
+
+/// A server that was started, and runs whenever it is polled.
+///
+/// Dropping it closes all its connections at once.
+///
+/// ```
+/// use std::time::Duration;
+/// use sprat::{Server, routes};
+///
+/// routes! {
+///     Api for u64 { GET "/" => count(), }
+/// }
+/// fn count(requests: &mut u64) -> &'static str {
+///     *requests += 1;
+///     "counted"
+/// }
+///
+/// let mut running = Server::bind("127.0.0.1:0")?.start(Api, 0)?;
+/// for _ in 0..3 {
+///     running.poll_once(Some(Duration::from_millis(1)))?;
+///     // ... whatever else the program has to do
+/// }
+/// assert_eq!(running.state(), &0);
+/// # std::io::Result::Ok(())
+/// ```
+#[derive(Debug)]
+pub struct Running<S: 'static> {
+    events: EventLoop<Sockets, S>,
+    mailbox: Arc<Mailbox>,
+}
+
+impl<S: 'static> Running<S> {
+    /// Waits until there is something to do, at most this long (None: as long as it takes), and does it: one turn,
+    /// bounded for each connection. Returns false once shutdown is complete, and from then on.
+    ///
+    /// Timeouts of connections are looked at here only, so poll a few times a second at least.
+    ///
+    /// # Errors
+    /// The system refuses to wait for events.
+    pub fn poll_once(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        self.events.turn(timeout)
+    }
+
+    /// The state that handlers work on.
+    pub fn state(&self) -> &S {
+        self.events.state()
+    }
+
+    /// The state that handlers work on, between two turns.
+    pub fn state_mut(&mut self) -> &mut S {
+        self.events.state_mut()
+    }
+
+    /// Ends the server, and hands the state back.
+    pub fn into_state(self) -> S {
+        self.events.into_state()
+    }
+
+    /// The address that it listens on.
+    ///
+    /// # Errors
+    /// The listener is closed, or the system does not know.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.events.net().local_addr()
+    }
+
+    /// Counters since the start.
+    pub fn stats(&self) -> Stats {
+        self.events.stats()
+    }
+
+    /// A handle that stops the server, from any thread or from a handler.
+    pub fn handle(&self) -> Handle {
+        Handle { mailbox: Arc::clone(&self.mailbox) }
+    }
+}
+
+/// Stops a server, from wherever it is sent.
+///
+/// ```
+/// use sprat::{Server, routes};
+///
+/// routes! {
+///     Api for () { GET "/" => hello(), }
+/// }
+/// fn hello(_: &mut ()) -> &'static str {
+///     "hello"
+/// }
+///
+/// let server = Server::bind("127.0.0.1:0")?;
+/// let handle = server.handle();
+/// let thread = std::thread::spawn(move || server.serve(Api, ()));
+/// handle.shutdown();
+/// thread.join().expect("no panic")?;
+/// # std::io::Result::Ok(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Handle {
+    mailbox: Arc<Mailbox>,
+}
+
+impl Handle {
+    /// Begins to shut down, without waiting for it.
+    ///
+    /// Connections that wait in the listener's queue are taken, and it closes. Idle connections close, but for a
+    /// request that has arrived already. Requests that are being received are finished, answers carry
+    /// `Connection: close`. Whatever is left after [`Limits::drain_timeout`] is cut off. Then
+    /// [`serve`](Server::serve) returns.
+    pub fn shutdown(&self) {
+        self.shutdown_after(Duration::ZERO);
+    }
+
+    /// Announces a shutdown. [`Request::is_draining`](crate::Request::is_draining) is true at once, so that a readiness
+    /// route can fail and balancers look elsewhere; all else goes on for this long, then it is as
+    /// [`shutdown`](Handle::shutdown). Of several delays the one that ends first counts.
+    pub fn shutdown_after(&self, delay: Duration) {
+        self.mailbox.ask_for_shutdown(delay);
+    }
+}

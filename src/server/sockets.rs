@@ -1,0 +1,305 @@
+//! [`Net`] over mio, and how listeners are made. The only file that names mio or socket2.
+
+use std::io::{self, IoSlice, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use mio::net::{TcpListener, TcpStream};
+use mio::{Events, Interest, Poll, Waker};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+use super::Listen;
+use super::net::{Net, Ready, Token};
+#[cfg(unix)]
+use super::signals::Signals;
+use crate::connection::Tick;
+
+/// Events taken from the system at a time. More wait there; they are not lost.
+const EVENTS_PER_WAIT: usize = 256;
+
+/// Sockets of the operating system.
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    poll: Poll,
+    events: Events,
+    listener: Option<TcpListener>,
+    mailbox: Arc<Mailbox>,
+    #[cfg(unix)]
+    signals: Option<SignalPipe>,
+    started: Instant,
+}
+
+/// The end of a pipe that signals write to.
+#[cfg(unix)]
+#[derive(Debug)]
+struct SignalPipe {
+    arrivals: mio::net::UnixStream,
+    _handlers: Signals,
+}
+
+impl Sockets {
+    /// Over a listener that is set up already. It is registered by [`listen`](Sockets::listen).
+    pub(crate) fn new(listener: std::net::TcpListener) -> io::Result<Sockets> {
+        listener.set_nonblocking(true)?;
+        // Accepted sockets inherit it, so that no call for each of them is needed.
+        SockRef::from(&listener).set_tcp_nodelay(true)?;
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), mio_token(Token::COMMAND))?;
+        Ok(Sockets {
+            poll,
+            events: Events::with_capacity(EVENTS_PER_WAIT),
+            listener: Some(TcpListener::from_std(listener)),
+            mailbox: Arc::new(Mailbox { waker, shutdown_ms: AtomicU64::new(NOTHING) }),
+            #[cfg(unix)]
+            signals: None,
+            started: Instant::now(),
+        })
+    }
+
+    /// Starts to accept. Events come from here on.
+    pub(crate) fn listen(&mut self, with_signals: bool) -> io::Result<()> {
+        if let Some(listener) = &mut self.listener {
+            self.poll.registry().register(listener, mio_token(Token::LISTENER), Interest::READABLE)?;
+        }
+        if with_signals {
+            self.listen_for_signals()?;
+        }
+        Ok(())
+    }
+
+    #[cfg(unix)]
+    fn listen_for_signals(&mut self) -> io::Result<()> {
+        let (mut arrivals, wake) = mio::net::UnixStream::pair()?;
+        self.poll.registry().register(&mut arrivals, mio_token(Token::COMMAND), Interest::READABLE)?;
+        self.signals = Some(SignalPipe { arrivals, _handlers: Signals::new(&wake.into())? });
+        Ok(())
+    }
+
+    #[cfg(not(unix))]
+    fn listen_for_signals(&mut self) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no SIGTERM"))
+    }
+
+    #[cfg(unix)]
+    fn signal_arrived(&mut self) -> bool {
+        let Some(signals) = &mut self.signals else { return false };
+        let mut arrived = false;
+        // The pipe is not closed while its handlers live, so this ends with an error.
+        while signals.arrivals.read(&mut [0; 64]).is_ok_and(|n| n > 0) {
+            arrived = true;
+        }
+        arrived
+    }
+
+    #[cfg(not(unix))]
+    fn signal_arrived(&mut self) -> bool {
+        false
+    }
+
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.listener {
+            Some(listener) => listener.local_addr(),
+            None => Err(io::Error::new(io::ErrorKind::NotConnected, "the listener is closed")),
+        }
+    }
+
+    pub(crate) fn mailbox(&self) -> Arc<Mailbox> {
+        Arc::clone(&self.mailbox)
+    }
+}
+
+/// Where other threads leave their wishes.
+#[derive(Debug)]
+pub(crate) struct Mailbox {
+    waker: Waker,
+    /// The soonest shutdown that was asked for.
+    shutdown_ms: AtomicU64,
+}
+
+const NOTHING: u64 = u64::MAX;
+
+impl Mailbox {
+    pub(crate) fn ask_for_shutdown(&self, delay: Duration) {
+        let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(NOTHING).min(NOTHING - 1);
+        self.shutdown_ms.fetch_min(delay_ms, Ordering::AcqRel);
+        // It fails only once the loop is gone, or out of memory in the kernel; the wish stands for the next turn.
+        let _ = self.waker.wake();
+    }
+}
+
+impl Net for Sockets {
+    type Socket = TcpStream;
+
+    const SHORT_READ_DRAINS: bool = cfg!(any(target_os = "linux", target_os = "android"));
+
+    #[inline]
+    fn wait(&mut self, timeout: Option<Duration>, events: &mut Vec<Ready>) -> io::Result<()> {
+        match self.poll.poll(&mut self.events, timeout) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            waited => waited?,
+        }
+        events.extend(self.events.iter().map(|event| {
+            let failed = event.is_error() || event.is_write_closed();
+            Ready {
+                token: Token(event.token().0 as u64),
+                readable: event.is_readable() || event.is_read_closed() || failed,
+                writable: event.is_writable() || failed,
+                read_closed: event.is_read_closed() || failed,
+            }
+        }));
+        Ok(())
+    }
+
+    fn accept(&mut self) -> io::Result<(TcpStream, Option<SocketAddr>)> {
+        let Some(listener) = &self.listener else { return Err(io::ErrorKind::WouldBlock.into()) };
+        let (stream, peer) = listener.accept()?;
+        if cfg!(not(target_os = "linux")) {
+            // Not inherited everywhere. The connection works without.
+            let _ = stream.set_nodelay(true);
+        }
+        // An IPv4 peer of a dual-stack listener is shown as what it is.
+        Ok((stream, Some(SocketAddr::new(peer.ip().to_canonical(), peer.port()))))
+    }
+
+    fn close_listener(&mut self) {
+        self.listener = None;
+    }
+
+    fn register(&mut self, socket: &mut TcpStream, token: Token, writable: bool) -> io::Result<()> {
+        let interest = if writable { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+        self.poll.registry().register(socket, mio_token(token), interest)
+    }
+
+    fn watch_writable(&mut self, socket: &mut TcpStream, token: Token) -> io::Result<()> {
+        self.poll.registry().reregister(socket, mio_token(token), Interest::READABLE | Interest::WRITABLE)
+    }
+
+    #[inline]
+    fn recv(&mut self, socket: &mut TcpStream, space: &mut [u8]) -> io::Result<usize> {
+        socket.read(space)
+    }
+
+    #[inline]
+    fn send(&mut self, socket: &mut TcpStream, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match slices {
+            [slice] => socket.write(slice),
+            slices => socket.write_vectored(slices),
+        }
+    }
+
+    fn shutdown_write(&mut self, socket: &mut TcpStream) -> io::Result<()> {
+        socket.shutdown(Shutdown::Write)
+    }
+
+    fn close(&mut self, socket: TcpStream, reset: bool) {
+        if reset {
+            // If it fails, the system goes on trying to deliver; the connection is gone for us either way.
+            let _ = SockRef::from(&socket).set_linger(Some(Duration::ZERO));
+        }
+        // Closing takes a socket out of the poll by itself: one call.
+        drop(socket);
+    }
+
+    fn shutdown_asked(&mut self) -> Option<Duration> {
+        if self.signal_arrived() {
+            return Some(Duration::ZERO);
+        }
+        match self.mailbox.shutdown_ms.swap(NOTHING, Ordering::AcqRel) {
+            NOTHING => None,
+            delay_ms => Some(Duration::from_millis(delay_ms)),
+        }
+    }
+
+    #[inline]
+    fn now(&mut self) -> Tick {
+        let elapsed = self.started.elapsed();
+        Tick(elapsed.as_secs() * 1000 + u64::from(elapsed.subsec_millis()))
+    }
+
+    fn unix_time(&mut self) -> Duration {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+}
+
+fn mio_token(token: Token) -> mio::Token {
+    mio::Token(token.0 as usize)
+}
+
+// A token is an index and a generation of 32 bits each.
+const _: () = assert!(usize::BITS >= 64, "sprat needs 64-bit pointers");
+
+/// A listener on the first of these addresses that can be had.
+pub(crate) fn bind(addresses: impl Iterator<Item = SocketAddr>, options: &Listen) -> io::Result<std::net::TcpListener> {
+    let mut failed = None;
+    for address in addresses {
+        match bind_one(address, options) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failed = Some(explain(address, error)),
+        }
+    }
+    Err(failed.unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no address to listen on")))
+}
+
+fn bind_one(address: SocketAddr, options: &Listen) -> io::Result<std::net::TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        // Said in any case: what is the default differs between systems, and by configuration.
+        socket.set_only_v6(options.ipv6_only)?;
+    }
+    #[cfg(unix)]
+    {
+        // A restart need not wait for old connections to time out. On Unix this does not let two listeners share a
+        // port, as it would on Windows.
+        socket.set_reuse_address(true)?;
+        if options.reuse_port {
+            socket.set_reuse_port(true)?;
+        }
+    }
+    #[cfg(not(unix))]
+    if options.reuse_port {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no port sharing"));
+    }
+    socket.bind(&address.into())?;
+    socket.listen(i32::try_from(options.backlog).unwrap_or(i32::MAX))?;
+    Ok(socket.into())
+}
+
+fn explain(address: SocketAddr, error: io::Error) -> io::Error {
+    let hint = match error.kind() {
+        io::ErrorKind::AddrInUse => "; another process listens there",
+        io::ErrorKind::PermissionDenied if address.port() < 1024 => "; ports below 1024 need a privilege",
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("cannot listen on {address}: {error}{hint}"))
+}
+
+/// How many descriptors this process may have open, where that can be found out.
+pub(crate) fn descriptors_max() -> Option<usize> {
+    // Not getrlimit: that is a call into C, and a dependency to make it safe, for one number at the start.
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    parse_descriptors_max(&std::fs::read_to_string("/proc/self/limits").ok()?)
+}
+
+fn parse_descriptors_max(limits: &str) -> Option<usize> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_descriptor_limit_is_the_soft_one() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                      Max processes             63303                63303                processes \n\
+                      Max open files            1024                 524288               files     \n";
+        assert_eq!(parse_descriptors_max(limits), Some(1024));
+        assert_eq!(parse_descriptors_max("Max open files            unlimited            unlimited"), None);
+        assert_eq!(parse_descriptors_max(""), None);
+    }
+}

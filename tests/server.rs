@@ -1,0 +1,864 @@
+//! The server over real sockets: what peers do to it, and what its user can do with it.
+
+use std::cell::Cell;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use sprat::{Body, CloseReason, Event, Handle, Level, Limits, Listen, Request, Response, Sent, Server, Status, routes};
+
+// ---- a server to talk to -----------------------------------------------------------------------------------------
+
+#[derive(Default)]
+struct App {
+    visits: u64,
+}
+
+routes! {
+    Api for App {
+        GET  "/"               => hello(),
+        GET  "/visits"         => visits(),
+        GET  "/echo-path/{id}" => echo_path(id),
+        GET  "/large"          => large(),
+        GET  "/ready"          => ready(request),
+        GET  "/peer"           => peer(request),
+        GET  "/panic/{id}"     => fail(id),
+        GET  "/slow"           => slow(),
+        GET  "/last"           => last(response),
+        POST "/echo"           => echo(body),
+    }
+}
+
+fn hello(_: &mut App) -> &'static str {
+    "hello"
+}
+
+fn visits(app: &mut App) -> String {
+    app.visits += 1;
+    app.visits.to_string()
+}
+
+fn echo_path(_: &mut App, id: u64) -> String {
+    id.to_string()
+}
+
+/// More than the buffers of a loopback connection take.
+const LARGE_LEN: usize = 32 << 20;
+
+fn large(_: &mut App) -> Vec<u8> {
+    vec![b'x'; LARGE_LEN]
+}
+
+fn ready(_: &mut App, request: Request<'_>) -> Status {
+    if request.is_draining() { Status::SERVICE_UNAVAILABLE } else { Status::OK }
+}
+
+fn peer(_: &mut App, request: Request<'_>) -> String {
+    request.peer().map_or("none".into(), |peer| peer.to_string())
+}
+
+fn fail(app: &mut App, id: u64) -> String {
+    app.visits += 1;
+    assert_ne!(id, 13, "as asked for");
+    id.to_string()
+}
+
+fn slow(_: &mut App) -> &'static str {
+    thread::sleep(Duration::from_millis(300));
+    "slow"
+}
+
+fn last<'r>(_: &mut App, response: Response<'r>) -> Sent<'r> {
+    response.close().text("last")
+}
+
+fn echo<'r>(_: &mut App, body: Body<'r>) -> Body<'r> {
+    body
+}
+
+/// A server in a thread, shut down and joined when it goes.
+struct Lab {
+    address: SocketAddr,
+    handle: Handle,
+    thread: Option<JoinHandle<io::Result<()>>>,
+    closed: mpsc::Receiver<CloseReason>,
+}
+
+impl Lab {
+    fn new(limits: Limits) -> Lab {
+        let server = Server::bind("127.0.0.1:0").expect("a free port").limits(limits);
+        let address = server.local_addr().expect("an address");
+        let (tell, closed) = mpsc::channel();
+        let server = server.on_event(move |event| {
+            if let Event::Closed { reason, .. } = event {
+                let _ = tell.send(*reason);
+            }
+        });
+        let handle = server.handle();
+        let thread = thread::spawn(move || server.serve(Api, App::default()));
+        Lab { address, handle, thread: Some(thread), closed }
+    }
+
+    fn connect(&self) -> TcpStream {
+        connect(self.address)
+    }
+
+    /// Why the next connection was closed.
+    #[track_caller]
+    fn next_close(&self) -> CloseReason {
+        self.closed.recv_timeout(Duration::from_secs(5)).expect("a connection is closed")
+    }
+
+    /// Shuts down, and says how long that took.
+    fn stop(&mut self) -> Duration {
+        let started = Instant::now();
+        self.handle.shutdown();
+        self.thread.take().expect("it runs").join().expect("no panic").expect("no error");
+        started.elapsed()
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        self.handle.shutdown();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("a listener");
+    stream.set_nodelay(true).expect("a socket");
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket");
+    stream.set_write_timeout(Some(Duration::from_secs(10))).expect("a socket");
+    stream
+}
+
+/// Closes with a reset.
+fn reset(stream: TcpStream) {
+    socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a socket");
+}
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")
+}
+
+fn post(body: &str) -> String {
+    format!("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Answer {
+    status: u16,
+    close: bool,
+    content: String,
+}
+
+/// One answer, byte-exact: what follows it stays in the socket.
+#[track_caller]
+fn read_answer(stream: &mut TcpStream) -> Answer {
+    try_read_answer(stream).expect("an answer")
+}
+
+fn try_read_answer(stream: &mut TcpStream) -> io::Result<Answer> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).expect("a head is text").to_ascii_lowercase();
+    let len = head.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |len| len.parse().unwrap());
+    let mut content = vec![0; len];
+    stream.read_exact(&mut content)?;
+    Ok(Answer {
+        status: head[9..12].parse().expect("a status"),
+        close: head.contains("\r\nconnection: close\r\n"),
+        content: String::from_utf8(content).expect("contents are text here"),
+    })
+}
+
+#[track_caller]
+fn exchange(stream: &mut TcpStream, request: impl AsRef<[u8]>) -> Answer {
+    stream.write_all(request.as_ref()).expect("room");
+    read_answer(stream)
+}
+
+#[track_caller]
+fn assert_hello(stream: &mut TcpStream) {
+    assert_eq!(exchange(stream, GET), Answer { status: 200, close: false, content: "hello".into() });
+}
+
+/// Whether the peer closes within this time, with or without bytes before, cleanly or not.
+fn is_closed_within(stream: &mut TcpStream, time: Duration) -> bool {
+    let started = Instant::now();
+    let mut bytes = [0; 4096];
+    while let Some(left) = time.checked_sub(started.elapsed()).filter(|left| !left.is_zero()) {
+        stream.set_read_timeout(Some(left)).expect("a socket");
+        match stream.read(&mut bytes) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => return false,
+            Err(_) => return true,
+        }
+    }
+    false
+}
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+// ---- a server in a process of its own ----------------------------------------------------------------------------
+
+/// Not a test: what the processes made by `Process::start` do.
+#[test]
+fn the_server_of_another_process() {
+    let Ok(address) = std::env::var("SPRAT_TEST_SERVER") else { return };
+    let server = Server::bind(address).expect("a free port").shutdown_on_signals();
+    println!("\nlistening on {}", server.local_addr().expect("an address"));
+    server.serve(Api, App::default()).expect("the loop runs");
+    // Past the test harness, which would say more.
+    std::process::exit(0);
+}
+
+struct Process {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Process {
+    fn start(descriptors_max: usize) -> Process {
+        let mut child = Command::new("sh")
+            .args([
+                "-c",
+                &format!("ulimit -n {descriptors_max}; exec \"$0\" --exact the_server_of_another_process --nocapture"),
+            ])
+            .arg(std::env::current_exe().expect("a path"))
+            .env("SPRAT_TEST_SERVER", "127.0.0.1:0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a shell");
+        let stdout = io::BufReader::new(child.stdout.as_mut().expect("a pipe"));
+        let line = io::BufRead::lines(stdout)
+            .map(|line| line.expect("text"))
+            .find(|line| line.starts_with("listening on "))
+            .expect("a server that starts");
+        Process { child, address: line["listening on ".len()..].parse().expect("an address") }
+    }
+
+    fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status().expect("kill");
+        assert!(sent.success());
+    }
+
+    /// Processor time it has used.
+    fn cpu_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("it lives");
+        let fields: Vec<_> = stat.rsplit(") ").next().expect("fields").split(' ').collect();
+        // In ticks of 10 ms.
+        let ticks = |place: usize| fields[place].parse::<u64>().expect("a number");
+        ms((ticks(11) + ticks(12)) * 10)
+    }
+
+    fn descriptor_count(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("it lives").count()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+// ---- partial input and the event loop ----------------------------------------------------------------------------
+
+#[test]
+fn a_request_is_answered_the_same_however_it_is_cut() {
+    let lab = Lab::new(Limits::DEFAULT);
+    let mut stream = lab.connect();
+    for byte in GET.bytes() {
+        stream.write_all(&[byte]).expect("room");
+        thread::sleep(ms(1));
+    }
+    assert_eq!(read_answer(&mut stream).content, "hello");
+    let request = post("0123456789");
+    let (head, body) = request.split_at(request.len() - 10);
+    let mut parts = vec![("GET", &GET[3..])];
+    parts.push((head, body));
+    // Between a CR and its LF.
+    parts.push(GET.split_at(GET.len() - 1));
+    parts.push(GET.split_at(15));
+    for (first, second) in parts {
+        stream.write_all(first.as_bytes()).expect("room");
+        thread::sleep(ms(50));
+        let answer = exchange(&mut stream, second);
+        assert_eq!(answer.status, 200, "{first:?} then {second:?}");
+    }
+}
+
+#[test]
+fn fifty_clients_that_come_at_once_and_then_are_silent_are_all_served() {
+    let lab = Lab::new(Limits::DEFAULT);
+    let mut streams: Vec<_> = (0..50).map(|_| lab.connect()).collect();
+    for stream in &mut streams {
+        stream.write_all(GET.as_bytes()).expect("room");
+    }
+    for stream in &mut streams {
+        assert_eq!(read_answer(stream).content, "hello");
+    }
+}
+
+#[test]
+fn a_body_that_comes_in_one_burst_is_read_to_its_end() {
+    let lab = Lab::new(Limits::DEFAULT);
+    let body = "0123456789".repeat(30_000);
+    let mut stream = lab.connect();
+    for _ in 0..3 {
+        let answer = exchange(&mut stream, post(&body));
+        assert!(answer.content == body);
+    }
+    assert_hello(&mut stream);
+}
+
+#[test]
+fn a_peer_that_half_closes_gets_its_whole_answer() {
+    let lab = Lab::new(Limits::DEFAULT);
+    let mut stream = lab.connect();
+    stream.write_all(get("/large").as_bytes()).expect("room");
+    stream.shutdown(Shutdown::Write).expect("a socket");
+    thread::sleep(ms(100));
+    let answer = read_answer(&mut stream);
+    assert_eq!((answer.status, answer.content.len()), (200, LARGE_LEN));
+    assert!(is_closed_within(&mut stream, ms(2000)));
+}
+
+#[test]
+fn half_closed_peers_that_do_not_read_cost_no_processor_time() {
+    let process = Process::start(256);
+    let streams: Vec<_> = (0..20)
+        .map(|_| {
+            let mut stream = connect(process.address);
+            stream.write_all(get("/large").as_bytes()).expect("room");
+            stream.shutdown(Shutdown::Write).expect("a socket");
+            stream
+        })
+        .collect();
+    assert_hello(&mut connect(process.address));
+    thread::sleep(ms(300));
+    let before = process.cpu_time();
+    thread::sleep(ms(1000));
+    let used = process.cpu_time() - before;
+    assert!(used <= ms(50), "{used:?} in a second");
+    drop(streams);
+}
+
+#[test]
+fn nobody_gets_the_answer_of_another_while_connections_are_reset() {
+    let lab = Lab::new(Limits::DEFAULT);
+    let address = lab.address;
+    let clients: Vec<_> = (0..8)
+        .map(|client| {
+            thread::spawn(move || {
+                for round in 0..25 {
+                    let id = client * 1000 + round;
+                    let mut stream = connect(address);
+                    stream.write_all(get(&format!("/echo-path/{id}")).as_bytes()).expect("room");
+                    if round % 2 == 0 {
+                        reset(stream);
+                        continue;
+                    }
+                    let answer = read_answer(&mut stream);
+                    assert_eq!((answer.status, answer.content), (200, id.to_string()));
+                }
+            })
+        })
+        .collect();
+    for client in clients {
+        client.join().expect("each gets its own number");
+    }
+}
+
+#[test]
+fn a_slow_reader_gets_every_byte_and_can_go_on() {
+    let lab = Lab::new(Limits { body_bytes_max: 16 << 20, ..Limits::DEFAULT });
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+    socket.set_recv_buffer_size(4096).expect("a socket");
+    socket.connect(&lab.address.into()).expect("a listener");
+    let mut stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket");
+    let body: String = (0..400_000).map(|n| format!("{n:07} ")).collect();
+    let mut sender = stream.try_clone().expect("a descriptor");
+    let request = post(&body);
+    let sending = thread::spawn(move || sender.write_all(request.as_bytes()));
+    thread::sleep(ms(100));
+    let mut received = Vec::new();
+    let mut piece = [0; 16 << 10];
+    while received.len() < body.len() {
+        let n = stream.read(&mut piece).expect("bytes");
+        assert_ne!(n, 0, "closed after {} bytes", received.len());
+        received.extend_from_slice(&piece[..n]);
+        if received.len() < 1 << 20 {
+            thread::sleep(ms(1));
+        }
+    }
+    sending.join().expect("no panic").expect("all was sent");
+    let rest = received.len();
+    let head_len = received.windows(4).position(|window| window == b"\r\n\r\n").expect("a head") + 4;
+    received.resize(head_len + body.len(), 0);
+    stream.read_exact(&mut received[rest..]).expect("the rest");
+    assert!(received[head_len..] == *body.as_bytes());
+    assert_hello(&mut stream);
+}
+
+#[test]
+fn small_requests_one_after_another_are_not_delayed() {
+    let lab = Lab::new(Limits::DEFAULT);
+    let mut stream = lab.connect();
+    let mut times: Vec<_> = (0..40)
+        .map(|round| {
+            let started = Instant::now();
+            let request = if round % 2 == 0 { GET.to_owned() } else { post("x") };
+            assert_eq!(exchange(&mut stream, request).status, 200);
+            started.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    // Nagle's algorithm with delayed acknowledgements costs 40 ms each.
+    assert!(times[20] < ms(5), "{times:?}");
+}
+
+// ---- limits and hostile input ------------------------------------------------------------------------------------
+
+#[test]
+fn an_idle_connection_lives_as_long_as_it_was_set_to() {
+    let lab = Lab::new(Limits { idle_timeout: ms(700), ..Limits::DEFAULT });
+    let mut stream = lab.connect();
+    for _ in 0..3 {
+        assert_hello(&mut stream);
+        thread::sleep(ms(500));
+    }
+    let answer = exchange(&mut stream, post("still there"));
+    assert_eq!(answer.content, "still there");
+    assert!(!is_closed_within(&mut stream, ms(600)));
+    assert!(is_closed_within(&mut stream, ms(1000)));
+    assert_eq!(lab.next_close(), CloseReason::IdleTimeout);
+}
+
+#[test]
+fn a_refused_upload_reads_its_answer_although_it_sends_to_the_end() {
+    let lab = Lab::new(Limits::DEFAULT);
+    let chunk = format!("{:x}\r\n{}\r\n", 64 << 10, "x".repeat(64 << 10));
+    let uploads = [
+        ("Content-Length: 8388608", "x".repeat(64 << 10)),
+        // Chunk by chunk over the limit.
+        ("Transfer-Encoding: chunked", chunk),
+    ];
+    for (framing, piece) in uploads {
+        let mut stream = lab.connect();
+        let head = format!("POST /echo HTTP/1.1\r\nHost: x\r\n{framing}\r\n\r\n");
+        stream.write_all(head.as_bytes()).expect("room");
+        // The client does not look at its errors: it is told by the answer.
+        for _ in 0..128 {
+            let _ = stream.write_all(piece.as_bytes());
+        }
+        let answer = read_answer(&mut stream);
+        assert_eq!((answer.status, answer.close), (413, true), "{framing}");
+    }
+}
+
+#[test]
+fn peers_that_drip_their_heads_are_gone_at_the_deadline_while_others_are_served() {
+    let lab = Lab::new(Limits { head_timeout: ms(800), ..Limits::DEFAULT });
+    let mut drips: Vec<_> = (0..60).map(|_| lab.connect()).collect();
+    let mut other = lab.connect();
+    let started = Instant::now();
+    let mut request = get("/").into_bytes();
+    request.truncate(20);
+    for byte in request {
+        for stream in &mut drips {
+            // Fails once the connection is closed.
+            let _ = stream.write_all(&[byte]);
+        }
+        assert_hello(&mut other);
+        thread::sleep(ms(50));
+    }
+    assert!(started.elapsed() >= ms(800));
+    for stream in &mut drips {
+        let answer = read_answer(stream);
+        assert_eq!((answer.status, answer.close), (408, true));
+    }
+    assert!(started.elapsed() < ms(3000), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_body_that_drips_below_the_least_rate_is_refused() {
+    let limits = Limits { body_grace: ms(300), body_bytes_per_second_min: 1000, ..Limits::DEFAULT };
+    let lab = Lab::new(limits);
+    let mut stream = lab.connect();
+    stream.write_all(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n").expect("room");
+    let started = Instant::now();
+    for _ in 0..10 {
+        let _ = stream.write_all(b"x");
+        thread::sleep(ms(100));
+    }
+    assert_eq!(read_answer(&mut stream).status, 408);
+    assert!(started.elapsed() < ms(2500));
+    // One that is slow to start and fast enough then is served.
+    let mut stream = lab.connect();
+    let request = post(&"y".repeat(50_000));
+    for piece in request.as_bytes().chunks(10_000) {
+        stream.write_all(piece).expect("room");
+        thread::sleep(ms(100));
+    }
+    assert_eq!(read_answer(&mut stream).status, 200);
+}
+
+#[test]
+fn a_peer_that_pipelines_for_ever_and_never_reads_is_not_read_either_and_is_dropped() {
+    let lab = Lab::new(Limits { write_timeout: ms(800), ..Limits::DEFAULT });
+    let mut flood = lab.connect();
+    flood.set_write_timeout(Some(ms(300))).expect("a socket");
+    let requests = GET.repeat(1000);
+    let mut sent = 0;
+    // It blocks when the buffers of both sides are full, and that is not many megabytes.
+    while sent < 256 << 20 {
+        match flood.write(requests.as_bytes()) {
+            Ok(n) => sent += n,
+            Err(_) => break,
+        }
+    }
+    assert!(sent < 64 << 20, "{sent} bytes were taken");
+    let mut other = lab.connect();
+    for _ in 0..100 {
+        assert_hello(&mut other);
+    }
+    assert_eq!(lab.next_close(), CloseReason::WriteTimeout);
+}
+
+#[test]
+fn scanners_leave_nothing_behind() {
+    let process = Process::start(256);
+    assert_hello(&mut connect(process.address));
+    thread::sleep(ms(200));
+    let before = process.descriptor_count();
+    let random: Vec<u8> = (0..1000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let probes: [&[u8]; 4] =
+        [b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &random];
+    for round in 0..100 {
+        for probe in probes {
+            let mut stream = connect(process.address);
+            let _ = stream.write_all(probe);
+            if round % 2 == 0 {
+                reset(stream);
+            } else if !probe.is_empty() && round % 10 == 1 {
+                assert!(is_closed_within(&mut stream, ms(3000)), "{probe:?}");
+            }
+        }
+    }
+    assert_hello(&mut connect(process.address));
+    let started = Instant::now();
+    // Those that were closed without a word are closed on the other side at once, refused ones linger.
+    while process.descriptor_count() > before && started.elapsed() < ms(4000) {
+        thread::sleep(ms(50));
+    }
+    assert_eq!(process.descriptor_count(), before);
+}
+
+#[test]
+fn a_server_out_of_descriptors_rests_and_accepts_again_when_some_are_free() {
+    // 32 connections are the most, and 200 want to be.
+    let process = Process::start(64);
+    let mut held: Vec<_> = (0..200).map(|_| connect(process.address)).collect();
+    for stream in &mut held[..32] {
+        assert_hello(stream);
+    }
+    let before = process.cpu_time();
+    thread::sleep(ms(1000));
+    let used = process.cpu_time() - before;
+    assert!(used <= ms(50), "{used:?} in a second");
+    held.drain(..100);
+    let released = Instant::now();
+    let mut last = connect(process.address);
+    // The 100 that are left come first, and stay.
+    held.clear();
+    assert_hello(&mut last);
+    assert!(released.elapsed() < ms(1000), "{:?}", released.elapsed());
+}
+
+// ---- handlers ----------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_panic_is_a_500_for_its_own_connection() {
+    let lab = Lab::new(Limits::DEFAULT);
+    let (mut stream, mut other) = (lab.connect(), lab.connect());
+    assert_eq!(exchange(&mut stream, get("/panic/1")).content, "1");
+    let answer = exchange(&mut stream, get("/panic/13"));
+    assert_eq!((answer.status, answer.close), (500, true));
+    drop(stream);
+    assert_eq!(lab.next_close(), CloseReason::HandlerPanicked);
+    assert_hello(&mut other);
+    // The state is what it was, with what the handler did before it panicked.
+    assert_eq!(exchange(&mut other, get("/visits")).content, "3");
+}
+
+#[test]
+fn an_answer_can_be_the_last_one() {
+    let lab = Lab::new(Limits::DEFAULT);
+    let mut stream = lab.connect();
+    assert_eq!(exchange(&mut stream, get("/last")), Answer { status: 200, close: true, content: "last".into() });
+    assert!(is_closed_within(&mut stream, ms(2000)));
+    assert_eq!(lab.next_close(), CloseReason::AskedByHandler);
+}
+
+#[test]
+fn a_handler_sees_the_address_of_its_peer() {
+    let lab = Lab::new(Limits::DEFAULT);
+    let mut stream = lab.connect();
+    let address = stream.local_addr().expect("an address");
+    assert_eq!(exchange(&mut stream, get("/peer")).content, address.to_string());
+}
+
+#[test]
+fn a_listener_for_all_addresses_takes_both_families_and_shows_ipv4_as_such() {
+    let server = match Server::bind("[::]:0") {
+        Ok(server) => server,
+        // A machine without IPv6.
+        Err(_) => return,
+    };
+    let port = server.local_addr().expect("an address").port();
+    let handle = server.handle();
+    let thread = thread::spawn(move || server.serve(Api, App::default()));
+    for host in ["127.0.0.1", "[::1]"] {
+        let Ok(mut stream) = TcpStream::connect(format!("{host}:{port}")) else { continue };
+        let address = stream.local_addr().expect("an address");
+        assert_eq!(exchange(&mut stream, get("/peer")).content, address.to_string());
+    }
+    handle.shutdown();
+    thread.join().expect("no panic").expect("no error");
+}
+
+// ---- shutdown ----------------------------------------------------------------------------------------------------
+
+#[test]
+fn shutdown_closes_who_is_idle_or_silent_and_finishes_what_runs() {
+    let mut lab = Lab::new(Limits::DEFAULT);
+    let (mut idle, mut silent, mut half, mut download) = (lab.connect(), lab.connect(), lab.connect(), lab.connect());
+    assert_hello(&mut idle);
+    half.write_all(&post("ab").as_bytes()[..30]).expect("room");
+    download.write_all(get("/large").as_bytes()).expect("room");
+    // Longer than a new connection is given for its request.
+    thread::sleep(ms(600));
+    lab.handle.shutdown();
+    assert!(is_closed_within(&mut idle, ms(300)));
+    assert!(is_closed_within(&mut silent, ms(300)));
+    assert!(TcpStream::connect(lab.address).is_err());
+    let answer = exchange(&mut half, &post("ab").as_bytes()[30..]);
+    assert_eq!(answer, Answer { status: 200, close: true, content: "ab".into() });
+    assert_eq!(read_answer(&mut download).content.len(), LARGE_LEN);
+    assert!(lab.stop() < ms(1000));
+    assert!(is_closed_within(&mut half, ms(100)) && is_closed_within(&mut download, ms(100)));
+}
+
+#[test]
+fn shutdown_cuts_off_what_does_not_end() {
+    let mut lab = Lab::new(Limits { drain_timeout: ms(700), ..Limits::DEFAULT });
+    let (mut half, mut download) = (lab.connect(), lab.connect());
+    half.write_all(b"GET / HT").expect("room");
+    download.write_all(get("/large").as_bytes()).expect("room");
+    thread::sleep(ms(100));
+    let took = lab.stop();
+    assert!(took >= ms(700) && took < ms(1500), "{took:?}");
+    assert_eq!([lab.next_close(), lab.next_close()], [CloseReason::DrainTimeout; 2]);
+}
+
+#[test]
+fn a_request_that_arrives_while_a_handler_keeps_the_loop_from_shutting_down_is_answered() {
+    let mut lab = Lab::new(Limits::DEFAULT);
+    let (mut slow, mut kept) = (lab.connect(), lab.connect());
+    assert_hello(&mut kept);
+    slow.write_all(get("/slow").as_bytes()).expect("room");
+    thread::sleep(ms(100));
+    // The loop is in the handler. What is sent now is there when shutdown begins.
+    lab.handle.shutdown();
+    kept.write_all(GET.as_bytes()).expect("room");
+    let mut new = lab.connect();
+    new.write_all(GET.as_bytes()).expect("room");
+    for stream in [&mut slow, &mut kept, &mut new] {
+        let answer = read_answer(stream);
+        assert_eq!(answer.status, 200);
+    }
+    lab.stop();
+}
+
+#[test]
+fn an_announced_shutdown_lets_a_readiness_route_fail_first() {
+    let lab = Lab::new(Limits::DEFAULT);
+    let mut stream = lab.connect();
+    assert_eq!(exchange(&mut stream, get("/ready")).status, 200);
+    lab.handle.shutdown_after(ms(600));
+    thread::sleep(ms(100));
+    let answer = exchange(&mut stream, get("/ready"));
+    assert_eq!((answer.status, answer.close), (503, false));
+    let answer = exchange(&mut lab.connect(), get("/ready"));
+    assert_eq!((answer.status, answer.close), (503, false));
+    assert!(is_closed_within(&mut stream, ms(1500)));
+}
+
+#[test]
+fn a_signal_drains_the_server_and_the_process_ends_well() {
+    for signal in ["-TERM", "-INT"] {
+        let mut process = Process::start(256);
+        let (mut idle, mut half) = (connect(process.address), connect(process.address));
+        assert_hello(&mut idle);
+        half.write_all(b"GET / HTTP/1.1\r\n").expect("room");
+        thread::sleep(ms(50));
+        process.signal(signal);
+        assert!(is_closed_within(&mut idle, ms(2000)));
+        assert!(process.child.try_wait().expect("a child").is_none());
+        let answer = exchange(&mut half, "Host: x\r\n\r\n");
+        assert_eq!((answer.status, answer.close), (200, true));
+        assert_eq!(process.child.wait().expect("a child").code(), Some(0));
+    }
+}
+
+#[test]
+fn a_second_signal_ends_the_process_at_once() {
+    let mut process = Process::start(256);
+    let mut half = connect(process.address);
+    half.write_all(b"GET / HT").expect("room");
+    thread::sleep(ms(50));
+    process.signal("-TERM");
+    thread::sleep(ms(200));
+    assert!(process.child.try_wait().expect("a child").is_none());
+    let started = Instant::now();
+    process.signal("-INT");
+    assert_eq!(process.child.wait().expect("a child").code(), Some(128 + 2));
+    assert!(started.elapsed() < ms(1000));
+}
+
+// ---- for the user ------------------------------------------------------------------------------------------------
+
+#[test]
+fn an_address_in_use_is_a_clear_error_unless_sharing_is_asked_for() {
+    let first = Server::bind("127.0.0.1:0").expect("a free port");
+    let address = first.local_addr().expect("an address");
+    let error = Server::bind(address).expect_err("it is taken");
+    assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+    assert!(error.to_string().contains(&address.to_string()), "{error}");
+    assert!(error.to_string().contains("another process"), "{error}");
+
+    let shared = Listen { reuse_port: true, ..Listen::DEFAULT };
+    let first = Server::bind_with("127.0.0.1:0", &shared).expect("a free port");
+    let address = first.local_addr().expect("an address");
+    Server::bind_with(address, &shared).expect("both want to share");
+}
+
+#[test]
+fn limits_that_make_no_sense_are_an_error_at_the_start_that_names_them() {
+    let limits = Limits { idle_timeout: Duration::ZERO, ..Limits::DEFAULT };
+    let server = Server::bind("127.0.0.1:0").expect("a free port").limits(limits);
+    let error = server.serve(Api, App::default()).expect_err("an idle timeout of nothing");
+    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("idle_timeout"), "{error}");
+}
+
+#[test]
+fn a_listener_of_ones_own_can_be_handed_over() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    // It has come before the server.
+    let mut early = connect(address);
+    let server = Server::from_listener(listener).expect("a listener");
+    let handle = server.handle();
+    let thread = thread::spawn(move || server.serve(Api, App::default()));
+    assert_hello(&mut early);
+    handle.shutdown();
+    thread.join().expect("no panic").expect("no error");
+}
+
+/// State that is neither `Send` nor `Sync`.
+struct Shared {
+    requests: Rc<Cell<u64>>,
+    log: mpsc::Sender<&'static str>,
+}
+
+routes! {
+    SharedApi for Shared {
+        GET "/" => count(),
+    }
+}
+
+fn count(app: &mut Shared) -> String {
+    app.requests.set(app.requests.get() + 1);
+    app.log.send("counted").expect("it is listened to");
+    app.requests.get().to_string()
+}
+
+#[test]
+fn a_program_with_a_loop_of_its_own_drives_the_server_turn_by_turn() {
+    let requests = Rc::new(Cell::new(0));
+    let (log, logged) = mpsc::channel();
+    let server = Server::bind("127.0.0.1:0").expect("a free port");
+    let mut running = server.start(SharedApi, Shared { requests: Rc::clone(&requests), log }).expect("a start");
+    let address = running.local_addr().expect("an address");
+    let client = thread::spawn(move || exchange(&mut connect(address), GET));
+    while requests.get() == 0 {
+        assert!(running.poll_once(Some(ms(5))).expect("a turn"));
+    }
+    assert_eq!(client.join().expect("no panic").content, "1");
+    assert_eq!(logged.try_recv(), Ok("counted"));
+    running.state_mut().requests.set(10);
+    assert_eq!(running.state().requests.get(), 10);
+    let stats = running.stats();
+    assert_eq!((stats.accepted, stats.requests, stats.panics), (1, 1, 0));
+
+    let started = Instant::now();
+    assert!(running.poll_once(Some(ms(0))).expect("a turn"));
+    running.handle().shutdown();
+    while running.poll_once(None).expect("a turn") {}
+    assert!(started.elapsed() < ms(2000));
+    assert!(!running.poll_once(None).expect("no more turns"));
+    assert!(running.local_addr().is_err());
+    assert_eq!(running.into_state().requests.get(), 10);
+}
+
+#[test]
+fn events_tell_what_happens_and_how_much_it_matters() {
+    let (tell, told) = mpsc::channel();
+    let server = Server::bind("127.0.0.1:0").expect("a free port").on_event(move |event| {
+        let _ = tell.send((event.level(), event.to_string()));
+    });
+    let address = server.local_addr().expect("an address");
+    let handle = server.handle();
+    let thread = thread::spawn(move || server.serve(Api, App::default()));
+    let mut stream = connect(address);
+    stream.write_all(b"\x16\x03\x01 a TLS hello").expect("room");
+    assert_eq!(read_answer(&mut stream).status, 400);
+    drop(stream);
+    let mut stream = connect(address);
+    assert_eq!(exchange(&mut stream, get("/panic/13")).status, 500);
+    drop(stream);
+    thread::sleep(ms(50));
+    handle.shutdown();
+    thread.join().expect("no panic").expect("no error");
+    let told: Vec<_> = told.into_iter().collect();
+    let levels_of = |text: &str| -> Vec<_> {
+        told.iter().filter(|(_, line)| line.contains(text)).map(|(level, _)| *level).collect()
+    };
+    assert_eq!(levels_of("listening on 127.0.0.1:"), [Level::Info]);
+    assert_eq!(levels_of("a request starts with a method"), [Level::Debug]);
+    assert_eq!(levels_of("a handler panicked on a request from 127.0.0.1:"), [Level::Error]);
+    assert_eq!(levels_of("shutdown is complete"), [Level::Info]);
+    assert!(Level::Debug < Level::Info && Level::Warn < Level::Error);
+}
