@@ -6,11 +6,16 @@
 use std::mem::MaybeUninit;
 
 use crate::chunked::Decoder;
+use crate::connection::{Connection, Next, Tick, Turn, Workspace};
 use crate::framing::{self, Framing};
 use crate::head::{self, Version};
-use crate::limits::Limits;
+use crate::held::PADDING_LEN;
+use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
+use crate::output::Output;
 use crate::reject::Reject;
+use crate::response::{Facts, Response, Sent};
+use crate::route::{Routes, Table};
 use crate::target;
 
 /// A head with everything that the layers below the routes know about it, owned.
@@ -113,4 +118,97 @@ pub fn decode_chunked_in_place(body: &mut [u8], limits: &Limits) -> Result<usize
 pub fn percent_decode(text: &str) -> Option<Vec<u8>> {
     let mut decoded = Vec::new();
     target::decode(text, &mut decoded).map(|()| decoded)
+}
+
+/// One open connection as the loop drives it, without a socket: received bytes in, bytes to send out.
+pub struct Replay<S: 'static> {
+    routes: &'static Routes<S>,
+    state: S,
+    limits: Limits,
+    workspace: Workspace,
+    connection: Connection,
+    read: Vec<u8>,
+}
+
+impl<S: 'static> Replay<S> {
+    /// A connection that has just been accepted.
+    pub fn new<T: Table<S>>(table: T, state: S) -> Replay<S> {
+        let _ = table;
+        Replay {
+            routes: T::ROUTES,
+            state,
+            limits: Limits::DEFAULT,
+            workspace: Workspace::new(0),
+            connection: Connection::new(None, Tick(0)),
+            read: vec![0; READ_BUFFER_LEN + PADDING_LEN],
+        }
+    }
+
+    /// Receives these bytes in one piece, and hands what is sent to `sent`.
+    ///
+    /// # Panics
+    /// If the connection closes, or has no room for the bytes.
+    pub fn receive(&mut self, bytes: &[u8], mut sent: impl FnMut(&[u8])) {
+        let Replay { routes, state, limits, workspace, connection, read } = self;
+        connection.recv_space(read, &mut workspace.pool)[..bytes.len()].copy_from_slice(bytes);
+        let mut turn = Turn { workspace, routes, state, limits, now: Tick(0) };
+        connection.handle_recv(bytes.len(), read, &mut turn);
+        loop {
+            let transmitted = connection.transmit(&mut turn.workspace.output, turn.now, |slices| {
+                slices.iter().for_each(|slice| sent(slice));
+                Ok(slices.iter().map(|slice| slice.len()).sum())
+            });
+            assert!(transmitted.is_ok() && connection.next(turn.now) == Next::Stay, "the connection closed");
+            if !connection.can_go_on(turn.limits) {
+                return;
+            }
+            connection.handle_resume(&mut turn);
+        }
+    }
+}
+
+/// Where answers are written one after the other, each over the one before.
+pub struct Desk {
+    output: Output,
+}
+
+impl Desk {
+    /// With nothing on it.
+    pub fn new() -> Desk {
+        Desk { output: Output::new(0) }
+    }
+
+    /// Writes one answer on a persistent connection, and says how long it is.
+    pub fn write(&mut self, answer: impl for<'r> FnOnce(Response<'r>) -> Sent<'r>) -> usize {
+        self.output.clear();
+        let facts = Facts { head_only: false, http10: false, persistent: true };
+        let _ = answer(Response::new(&mut self.output, &mut false, facts));
+        self.output.len()
+    }
+}
+
+impl Default for Desk {
+    fn default() -> Desk {
+        Desk::new()
+    }
+}
+
+/// JSON in and out, as `Json<T>` has it.
+#[cfg(feature = "json")]
+#[derive(Default)]
+pub struct JsonDesk {
+    tape: crate::json::Tape,
+}
+
+#[cfg(feature = "json")]
+impl JsonDesk {
+    /// Reads the first `len` bytes, which are garbage afterwards; 64 bytes behind them spare a copy.
+    pub fn read<'r, T: serde::Deserialize<'r>>(&mut self, bytes: &'r mut [u8], len: usize) -> Option<T> {
+        crate::json::parse(bytes, len, &mut self.tape).ok()
+    }
+
+    /// Appends a value.
+    pub fn write<T: serde::Serialize>(&self, value: &T, to: &mut Vec<u8>) {
+        crate::json::write(to, value).expect("the benches write what JSON can say");
+    }
 }
