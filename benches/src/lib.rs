@@ -5,6 +5,7 @@
 //! - [`peers`]: the servers that are compared, how each is built, started and checked.
 //! - [`ladder`]: one command that runs them all in turns and keeps every raw row.
 //! - [`report`]: rows in, one page and one summary out.
+//! - [`budgets`]: instructions per request, gated; [`inputs`] and [`app`] are what they and the benches replay.
 //! - [`machine`] and [`stats`]: what it was measured on, and how sure the figures are.
 //!
 //! Nothing here is part of the crate that is measured, and nothing here is built by its users.
@@ -18,6 +19,10 @@ pub mod ladder;
 pub mod peers;
 
 pub mod report;
+
+pub mod app;
+pub mod budgets;
+pub mod inputs;
 
 pub mod machine;
 pub mod stats;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use sprat_bench::{ladder, load, peers, report};
+use sprat_bench::{budgets, ladder, load, peers, report};
 
 const HELP: &str = "\
 sprat-bench: the evidence
@@ -12,6 +12,7 @@ sprat-bench: the evidence
   ladder [...]     measure all servers in turns, write rows and a report (ladder --help)
   load [...]       drive one server (load --help)
   report FOLDER    write the report of a ladder's rows again
+  budgets [...]    instructions per request, against benches/budgets.json (budgets --help)
   check [PEER ...] build the servers and ask each what the benchmark will ask
 ";
 
@@ -25,6 +26,8 @@ fn main() {
         "report" => {
             rest.first().ok_or_else(|| "which folder?".into()).and_then(|folder| report::write(folder.as_ref()))
         }
+        "budgets" => budgets::main(&words(&rest)),
+        "replay" => replay(&words(&rest)),
         "check" => check(&rest),
         _ => {
             print!("{HELP}");
@@ -37,8 +40,20 @@ fn main() {
     }
 }
 
+fn words(args: &[OsString]) -> Vec<String> {
+    args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect()
+}
+
+/// What `budgets` runs under valgrind.
+fn replay(words: &[String]) -> Result<(), String> {
+    match words {
+        [name, times] => budgets::replay(name, times.parse().map_err(|_| "how many times?")?),
+        _ => Err("replay NAME TIMES".into()),
+    }
+}
+
 fn run_ladder(args: Vec<OsString>) -> Result<(), String> {
-    let words: Vec<String> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let words = words(&args);
     let Some(options) = ladder::cli::parse(args).map_err(|e| e.to_string())? else {
         print!("{}", ladder::cli::HELP);
         return Ok(());
