@@ -52,7 +52,13 @@ pub fn run(options: &Options, command: String) -> Result<PathBuf, String> {
             }
             for peer in order.into_iter().filter(|peer| mode.visits_peer(&peer.name, options.quick)) {
                 if options.deadline.is_some_and(|deadline| ladder.began.elapsed() > deadline) {
-                    ladder.say("the time of --quick is over: the rest is left out");
+                    let text = format!(
+                        "The time of --quick was over in round {}: {} and what follows is missing.",
+                        round + 1,
+                        mode.name()
+                    );
+                    ladder.say(&text);
+                    ladder.rows.add(&Record::Note { text })?;
                     ladder.bar.finish_and_clear();
                     return Ok(folder);
                 }

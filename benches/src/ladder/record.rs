@@ -19,6 +19,11 @@ pub enum Record {
     Count(Count),
     /// What a load generator makes of a server.
     Tool(Tool),
+    /// What a reader should know of the run.
+    Note {
+        /// A sentence.
+        text: String,
+    },
 }
 
 /// A server that took part, or could not.

@@ -58,7 +58,9 @@ fn bars(
 ) -> Vec<Bar> {
     let bar = |name: &str| {
         let value = data.median_of(name, pick, figure)?;
-        let part = part.and_then(|part| Some(data.median_of(name, pick, part)?.value));
+        // Split as all rounds together are: a short one has few of the ticks that tell user space from kernel.
+        let part =
+            part.and_then(|part| Some(value.value * data.sum_of(name, pick, part)? / data.sum_of(name, pick, figure)?));
         Some(Bar { name: name.to_owned(), value, part })
     };
     let mut bars: Vec<Bar> = data.measured().into_iter().filter_map(bar).collect();

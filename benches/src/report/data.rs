@@ -22,6 +22,8 @@ pub struct Data {
     pub counts: Vec<Count>,
     /// Load generators.
     pub tools: Vec<Tool>,
+    /// What a reader should know of the run.
+    pub notes: Vec<String>,
 }
 
 /// A group of rows: one mode, one kind of request, one server.
@@ -84,6 +86,7 @@ impl Data {
                     data.counts.push(count);
                 }
                 Record::Tool(tool) => data.tools.push(tool),
+                Record::Note { text } => data.notes.push(text),
             }
         }
         Ok(data)
@@ -106,6 +109,12 @@ impl Data {
     pub fn median_of(&self, server: &str, pick: Pick<'_>, figure: impl Fn(&Row) -> Option<f64>) -> Option<Median> {
         let figures: Vec<f64> = self.rows_of(server, pick).filter_map(figure).collect();
         median(&figures)
+    }
+
+    /// The sum over the rounds of some figure.
+    pub fn sum_of(&self, server: &str, pick: Pick<'_>, figure: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
+        let sum: f64 = self.rows_of(server, pick).filter_map(figure).sum();
+        (sum > 0.0).then_some(sum)
     }
 
     /// The connections at which a mode measured, in order.

@@ -33,8 +33,16 @@ impl Cell {
     fn of(median: Option<Median>, number: fn(f64) -> String) -> Cell {
         let Some(median) = median else { return Cell::text("–") };
         let (low, high) = (number(median.low), number(median.high));
-        let interval = if low == high { String::new() } else { format!("{low} to {high}") };
+        let interval = if low == high { String::new() } else { format!("{} to {high}", without_unit_of(&low, &high)) };
         Cell { text: number(median.value), interval }
+    }
+}
+
+/// `9.2`, if that is followed by `to 9.6 µs`.
+fn without_unit_of<'l>(low: &'l str, high: &str) -> &'l str {
+    match (low.rsplit_once(' '), high.rsplit_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other => number,
+        _ => low,
     }
 }
 
@@ -57,10 +65,7 @@ pub fn summary(data: &Data) -> Table {
             "CPU per JSON POST, 200 connections".into(),
             Box::new(|s| median(s, Pick::mode("resource"), data::cpu_us, micro)),
         ),
-        (
-            "GET per second, 16 pipelined".into(),
-            Box::new(|s| median(s, Pick::mode("pipelined"), data::per_second, grouped)),
-        ),
+        ("CPU per GET, 16 pipelined".into(), Box::new(|s| median(s, Pick::mode("pipelined"), data::cpu_us, micro))),
         (
             "CPU per GET on a new connection".into(),
             Box::new(|s| median(s, Pick::mode("no-keep-alive"), data::cpu_us, micro)),
@@ -246,7 +251,7 @@ pub fn machine(data: &Data) -> Vec<(String, String)> {
 
 /// What speaks against the figures. A reader should not have to find out.
 pub fn doubts(data: &Data) -> Vec<String> {
-    let mut doubts = Vec::new();
+    let mut doubts = data.notes.clone();
     let rounds = data.rows.iter().filter(|row| row.mode == "hello").map(|row| row.round).max().unwrap_or(0);
     if rounds < 7 && rounds > 0 {
         doubts.push(format!("Rounds: {rounds}. A look, not a result; fewer than 5 give ranges instead of intervals."));
