@@ -1,6 +1,8 @@
 //! One connection as a pure state machine: bytes in, bytes out, time as an argument.
 //!
 //! ```text
+//!   (behind a trusted balancer, a PROXY header comes first, once)
+//!
 //!              whole request                         body missing
 //!        +------------------------+        +--------------------------------+
 //!        v                        |        v                                |
@@ -35,6 +37,7 @@ use crate::held::{Held, PADDING_LEN, Pool};
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
 use crate::output::{Mark, Output, Unsent};
+use crate::proxy::{self, Proxied};
 use crate::reject::Reject;
 use crate::rejection::Rejection;
 use crate::request::{Body, Params, Parts, Received, Request, Spans};
@@ -203,6 +206,10 @@ pub(crate) struct Connection {
 
 #[derive(Debug)]
 enum Phase {
+    /// Before the PROXY header that has to come first, or inside it.
+    Proxy {
+        begun: bool,
+    },
     /// Between two requests, or inside a head, of which `scanned` bytes were looked at.
     Head {
         scanned: usize,
@@ -301,7 +308,12 @@ impl Connection {
         }
     }
 
-    /// The address the connection came from.
+    /// A connection from a balancer that is trusted: before anything else it has to say whom it speaks for.
+    pub(crate) fn behind_proxy(peer: Option<SocketAddr>, now: Tick) -> Connection {
+        Connection { phase: Phase::Proxy { begun: false }, ..Connection::new(peer, now) }
+    }
+
+    /// The address the connection came from, or that its PROXY header named.
     pub(crate) fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
@@ -367,6 +379,8 @@ impl Connection {
             return;
         }
         match &self.phase {
+            Phase::Proxy { begun: true } => self.refuse(Reject::HeadTimeout, false, turn),
+            Phase::Proxy { begun: false } => self.phase = Phase::Closed(CloseReason::FirstByteTimeout),
             Phase::Head { begun: true, .. } => {
                 let head_only = self.held.as_slice().starts_with(b"HEAD ");
                 self.refuse(Reject::HeadTimeout, head_only, turn);
@@ -468,9 +482,13 @@ impl Connection {
             return Some(self.unsent_since.after(limits.write_timeout));
         }
         match &self.phase {
-            Phase::Head { begun: true, .. } => Some(self.since.after(limits.head_timeout)),
+            Phase::Head { begun: true, .. } | Phase::Proxy { begun: true } => {
+                Some(self.since.after(limits.head_timeout))
+            }
             Phase::Head { begun: false, .. } if self.served => Some(self.since.after(limits.idle_timeout)),
-            Phase::Head { begun: false, .. } => Some(self.since.after(limits.first_byte_timeout)),
+            Phase::Head { begun: false, .. } | Phase::Proxy { begun: false } => {
+                Some(self.since.after(limits.first_byte_timeout))
+            }
             Phase::Body(receiving) => Some(receiving.pace.deadline(limits)),
             Phase::Skip(skipping) => Some(skipping.pace.deadline(limits)),
             Phase::Linger { .. } => Some(self.since.after(limits.linger_timeout)),
@@ -482,7 +500,7 @@ impl Connection {
     #[inline]
     pub(crate) fn wants_read(&self, limits: &Limits) -> bool {
         match self.phase {
-            Phase::Head { .. } | Phase::Body(_) | Phase::Skip(_) => {
+            Phase::Head { .. } | Phase::Body(_) | Phase::Skip(_) | Phase::Proxy { .. } => {
                 !self.eof && !self.more && self.unsent_len() < limits.output_bytes_max
             }
             Phase::Linger { .. } => true,
@@ -504,17 +522,19 @@ impl Connection {
 
     /// Whether it waits for a request of which nothing has come, and owes nothing.
     pub(crate) fn is_idle(&self) -> bool {
-        matches!(self.phase, Phase::Head { begun: false, .. }) && self.held.is_empty() && self.unsent.is_none()
+        matches!(self.phase, Phase::Head { begun: false, .. } | Phase::Proxy { begun: false })
+            && self.held.is_empty()
+            && self.unsent.is_none()
     }
 
-    /// When it was accepted, if nothing was answered on it yet.
-    pub(crate) fn unserved_since(&self) -> Option<Tick> {
-        (!self.served).then_some(self.since)
+    /// Since when it waits for a request: its last answer, or accept.
+    pub(crate) fn idle_since(&self) -> Option<Tick> {
+        self.is_idle().then_some(self.since)
     }
 
     /// Bytes of memory held beside the struct itself.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.held.capacity() + self.unsent_len()
+        self.held.capacity() + self.unsent.as_ref().map_or(0, |unsent| unsent.held_bytes())
     }
 
     /// Gives its memory back to the loop. The last call.
@@ -635,6 +655,30 @@ impl Connection {
                         break;
                     }
                 }
+                Phase::Proxy { begun } => {
+                    if start == end {
+                        if self.eof {
+                            self.phase = Phase::Closing { reason: CloseReason::PeerClosed, linger: false };
+                        }
+                        break;
+                    }
+                    match proxy::parse(&buffer[start..end]) {
+                        Ok(Some(Proxied { len, source })) => {
+                            start += len;
+                            self.peer = source.or(self.peer);
+                            self.phase = BETWEEN;
+                        }
+                        Ok(None) if self.eof => self.refuse(Reject::Truncated, false, turn),
+                        Ok(None) => {
+                            if !*begun {
+                                *begun = true;
+                                self.since = turn.now;
+                            }
+                            break;
+                        }
+                        Err(reject) => self.refuse(reject, false, turn),
+                    }
+                }
                 Phase::Closing { reason, linger } => {
                     // Input behind the last request: closing now would answer it with a reset.
                     *linger |= start < end && *reason != CloseReason::PeerClosed;
@@ -695,14 +739,15 @@ impl Connection {
     fn serve_without_body<S>(&mut self, window: &[u8], turn: &mut Turn<'_, S>) -> Option<usize> {
         let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
         let ready = SLOTS_READY.min(turn.limits.fields_max);
-        let (head_len, head, known) = head::parse_at_once(window, &mut slots[..ready], turn.limits)?;
+        let mut known = Known::default();
+        let (head_len, head) = head::parse_at_once(window, &mut slots[..ready], &mut known, turn.limits)?;
         let decision = framing::decide(head.version, &known).ok()?;
         if decision.framing != Framing::NoBody {
             return None;
         }
         turn.workspace.check_host(known.host).ok()?;
         let target = target::read(&head, known.host).ok()?;
-        let asked = self.received(head, known, target, &decision, turn);
+        let asked = self.received(head, &known, target, &decision, turn);
         self.serve_asked(&asked, &decision, &mut [], 0, turn);
         Some(head_len)
     }
@@ -716,7 +761,8 @@ impl Connection {
         let (head_bytes, rest) = buffer.split_at_mut(head_len);
         let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
         let ready = SLOTS_READY.min(turn.limits.fields_max);
-        let (parsed_len, head, known) = head::parse_at_once(head_bytes, &mut slots[..ready], turn.limits)?;
+        let mut known = Known::default();
+        let (parsed_len, head) = head::parse_at_once(head_bytes, &mut slots[..ready], &mut known, turn.limits)?;
         let decision = framing::decide(head.version, &known).ok()?;
         let is_whole = match decision.framing {
             Framing::NoBody => true,
@@ -728,7 +774,7 @@ impl Connection {
         }
         turn.workspace.check_host(known.host).ok()?;
         let target = target::read(&head, known.host).ok()?;
-        let asked = self.received(head, known, target, &decision, turn);
+        let asked = self.received(head, &known, target, &decision, turn);
         match self.serve_asked(&asked, &decision, rest, received, turn) {
             Served::Body(used) => Some(head_len + used),
             Served::Waits(receiving) => {
@@ -757,7 +803,7 @@ impl Connection {
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
         let served = with_head(head_bytes, turn.limits, |parsed| match parsed {
             Ok(Parsed { head, known, target, decision }) => {
-                let asked = self.received(head, known, target, &decision, turn);
+                let asked = self.received(head, &known, target, &decision, turn);
                 self.serve_asked(&asked, &decision, rest, received, turn)
             }
             Err((reject, head_only)) => self.refused(reject, head_only, turn),
@@ -805,13 +851,21 @@ impl Connection {
                 return self.answer_early(decision, facts, received, turn, |response| response.constant(constant));
             }
         };
-        let state = &mut *turn.state;
-        let wants_body = match catch_unwind(AssertUnwindSafe(|| check(&request, state))) {
-            Ok(Ok(wants_body)) => wants_body,
-            Ok(Err(rejection)) => {
-                return self.answer_early(decision, facts, received, turn, |response| rejection.respond(response));
+        let wants_body = match check {
+            None => false,
+            Some(check) => {
+                let mut spans = spans;
+                let params = params(row, &request.0.target, &mut spans, &mut turn.workspace.decoded);
+                let state = &mut *turn.state;
+                match catch_unwind(AssertUnwindSafe(|| check(&request, &params, state))) {
+                    Ok(Ok(wants_body)) => wants_body,
+                    Ok(Err(rejection)) => {
+                        return self
+                            .answer_early(decision, facts, received, turn, |response| rejection.respond(response));
+                    }
+                    Err(_panic) => return self.answer_panic(facts, turn),
+                }
             }
-            Err(_panic) => return self.answer_panic(facts, turn),
         };
         if !wants_body {
             let unread = unread(decision, turn.limits);
@@ -897,7 +951,7 @@ impl Connection {
         with_head(head_bytes, turn.limits, |parsed| {
             // The head was parsed and routed before with the same outcome; only the borrows are new.
             let Ok(Parsed { head, known, target, decision }) = parsed else { return };
-            let asked = self.received(head, known, target, &decision, turn);
+            let asked = self.received(head, &known, target, &decision, turn);
             let request = Request(&asked);
             let facts = self.facts(&asked.head, &decision, turn);
             let mut spans = Spans::default();
@@ -1127,7 +1181,7 @@ impl Connection {
     fn received<'h, S>(
         &self,
         head: Head<'h>,
-        known: Known<'h>,
+        known: &'h Known<'h>,
         target: Target<'h>,
         decision: &Decision,
         turn: &Turn<'_, S>,
@@ -1217,3 +1271,6 @@ impl Connection {
 }
 
 const _: () = assert!(READ_BUFFER_LEN <= u32::MAX as usize);
+
+// What `Limits::worst_case_bytes_per_connection` counts for it leaves room for the socket, the timer and the lists.
+const _: () = assert!(size_of::<Connection>() + size_of::<Receiving>() + size_of::<Unsent>() <= 512);

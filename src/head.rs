@@ -239,7 +239,9 @@ pub(crate) fn parse<'h, 'r: 'h>(
         Ok(_) => return Err(Reject::RequestLine),
         Err(error) => return Err(reject(error, bytes)),
     }
-    head(request.method, request.path, request.version, request.headers, limits)
+    let mut known = Known::default();
+    let head = head(request.method, request.path, request.version, request.headers, &mut known, limits)?;
+    Ok((head, known))
 }
 
 /// What httparse found, in our terms.
@@ -249,15 +251,17 @@ fn head<'h>(
     target: Option<&'h str>,
     minor: Option<u8>,
     fields: &'h [httparse::Header<'h>],
+    known: &mut Known<'h>,
     limits: &Limits,
-) -> Result<(Head<'h>, Known<'h>), Reject> {
+) -> Result<Head<'h>, Reject> {
     let (Some(method), Some(target), Some(minor)) = (method, target, minor) else { return Err(Reject::RequestLine) };
     if target.len() > limits.target_bytes_max {
         return Err(Reject::TargetTooLong);
     }
     let version = if minor == 0 { Version::Http10 } else { Version::Http11 };
     let method = Method::from_token(method.as_bytes());
-    Ok((Head { method, target, version, fields: Fields(fields) }, known(fields)?))
+    find_known(fields, known)?;
+    Ok(Head { method, target, version, fields: Fields(fields) })
 }
 
 /// Reads a whole head from the start of `bytes` in one go, without a scan before: its length and the head.
@@ -268,8 +272,9 @@ fn head<'h>(
 pub(crate) fn parse_at_once<'h, 'r: 'h>(
     bytes: &'r [u8],
     slots: &'h mut [Slot<'r>],
+    known: &mut Known<'h>,
     limits: &Limits,
-) -> Option<(usize, Head<'h>, Known<'h>)> {
+) -> Option<(usize, Head<'h>)> {
     let mut request = httparse::Request::new(&mut []);
     let Ok(httparse::Status::Complete(len)) = request.parse_with_uninit_headers(bytes, slots) else { return None };
     // httparse skips empty lines before a request; `scan` does not.
@@ -280,8 +285,7 @@ pub(crate) fn parse_at_once<'h, 'r: 'h>(
     if has_bare_lf(&bytes[..len], fields) {
         return None;
     }
-    let (head, known) = head(request.method, request.path, request.version, fields, limits).ok()?;
-    Some((len, head, known))
+    Some((len, head(request.method, request.path, request.version, fields, known, limits).ok()?))
 }
 
 /// Whether some line of a head that httparse took ends in LF without CR.
@@ -315,10 +319,10 @@ pub(crate) fn lower_version(head: &mut [u8]) -> bool {
     }
 }
 
-/// One pass over the fields: by length first, then by bytes.
+/// One pass over the fields: by length first, then by bytes. Into a place of the caller's, which is larger than a copy
+/// of it is cheap.
 #[inline(always)]
-fn known<'r>(fields: &'r [httparse::Header<'r>]) -> Result<Known<'r>, Reject> {
-    let mut known = Known::default();
+fn find_known<'r>(fields: &'r [httparse::Header<'r>], known: &mut Known<'r>) -> Result<(), Reject> {
     for field in fields {
         let name = field.name.as_bytes();
         match name.len() {
@@ -328,7 +332,7 @@ fn known<'r>(fields: &'r [httparse::Header<'r>]) -> Result<Known<'r>, Reject> {
                 let refused = known.expect.filter(|value| !value.eq_ignore_ascii_case(b"100-continue"));
                 known.expect = Some(refused.unwrap_or(field.value));
             }
-            10 if is_name(name, b"connection") => read_connection(field.value, &mut known),
+            10 if is_name(name, b"connection") => read_connection(field.value, known),
             12 if is_name(name, b"content-type") => known.content_type.note(field.value),
             13 if is_name(name, b"authorization") => known.authorization.note(field.value),
             14 if is_name(name, b"content-length") => {
@@ -340,7 +344,7 @@ fn known<'r>(fields: &'r [httparse::Header<'r>]) -> Result<Known<'r>, Reject> {
             _ => {}
         }
     }
-    Ok(known)
+    Ok(())
 }
 
 /// Whether a field name, or a name of letters in a value, is this one, in any letter case.

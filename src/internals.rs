@@ -10,15 +10,20 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::chunked::Decoder;
+use crate::connection::{Connection, Next, Tick, Turn, Workspace};
 use crate::date::DateLine;
 pub use crate::framing::Decision;
 use crate::framing::{self, Framing};
 use crate::head::{self, Version};
-use crate::limits::Limits;
+use crate::held::PADDING_LEN;
+use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
+use crate::output::Output;
 use crate::proxy;
 use crate::reject::Reject;
+use crate::response::{Facts, Response, Sent};
 pub use crate::route::owned::{Answered, OwnedTable};
+use crate::route::{Routes, Table};
 use crate::target::{self, Form};
 
 /// A head with everything that the layers below the routes know about it, owned.
@@ -84,7 +89,7 @@ pub fn understand(bytes: &[u8], limits: &Limits) -> Result<Understood, Reject> {
         form: target.form,
         path: target.path.to_owned(),
         query: target.query.map(str::to_owned),
-        host: target.host.map(|host| String::from_utf8_lossy(host).into_owned()),
+        host: target::host(&head, target.form, known.host).map(str::to_owned),
         escaped: target.escaped,
         framing: decision.framing,
         persistent: decision.persistent,
@@ -105,7 +110,8 @@ pub fn decide(bytes: &[u8], limits: &Limits) -> Result<Decision, Reject> {
 pub fn parse_at_once(bytes: &[u8], limits: &Limits) -> Option<(usize, Vec<(String, Vec<u8>)>)> {
     let mut slots = [const { MaybeUninit::uninit() }; head::SLOTS_READY];
     let ready = head::SLOTS_READY.min(limits.fields_max);
-    let (len, head, _) = head::parse_at_once(bytes, &mut slots[..ready], limits)?;
+    let mut known = head::Known::default();
+    let (len, head) = head::parse_at_once(bytes, &mut slots[..ready], &mut known, limits)?;
     Some((len, head.fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
 }
 
@@ -238,4 +244,77 @@ pub fn parse_json<'r, T: Deserialize<'r>>(
 #[cfg(feature = "json")]
 pub fn write_json<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> bool {
     crate::json::write(out, value).is_ok()
+}
+
+/// One open connection as the loop drives it, without a socket: received bytes in, bytes to send out.
+pub struct Replay<S: 'static> {
+    routes: &'static Routes<S>,
+    state: S,
+    limits: Limits,
+    workspace: Workspace,
+    connection: Connection,
+    read: Vec<u8>,
+}
+
+impl<S: 'static> Replay<S> {
+    /// A connection that has just been accepted.
+    pub fn new<T: Table<S>>(table: T, state: S) -> Replay<S> {
+        let _ = table;
+        Replay {
+            routes: T::ROUTES,
+            state,
+            limits: Limits::DEFAULT,
+            workspace: Workspace::new(0),
+            connection: Connection::new(None, Tick(0)),
+            read: vec![0; READ_BUFFER_LEN + PADDING_LEN],
+        }
+    }
+
+    /// Receives these bytes in one piece, and hands what is sent to `sent`.
+    ///
+    /// # Panics
+    /// If the connection closes, or has no room for the bytes.
+    pub fn receive(&mut self, bytes: &[u8], mut sent: impl FnMut(&[u8])) {
+        let Replay { routes, state, limits, workspace, connection, read } = self;
+        connection.recv_space(read, &mut workspace.pool)[..bytes.len()].copy_from_slice(bytes);
+        let mut turn = Turn { workspace, routes, state, limits, now: Tick(0) };
+        connection.handle_recv(bytes.len(), read, &mut turn);
+        loop {
+            let transmitted = connection.transmit(&mut turn.workspace.output, turn.now, |slices| {
+                slices.iter().for_each(|slice| sent(slice));
+                Ok(slices.iter().map(|slice| slice.len()).sum())
+            });
+            assert!(transmitted.is_ok() && connection.next(turn.now) == Next::Stay, "the connection closed");
+            if !connection.can_go_on(turn.limits) {
+                return;
+            }
+            connection.handle_resume(&mut turn);
+        }
+    }
+}
+
+/// Where answers are written one after the other, each over the one before.
+pub struct Desk {
+    output: Output,
+}
+
+impl Desk {
+    /// With nothing on it.
+    pub fn new() -> Desk {
+        Desk { output: Output::new(0) }
+    }
+
+    /// Writes one answer on a persistent connection, and says how long it is.
+    pub fn write(&mut self, answer: impl for<'r> FnOnce(Response<'r>) -> Sent<'r>) -> usize {
+        self.output.clear();
+        let facts = Facts { head_only: false, http10: false, persistent: true };
+        let _ = answer(Response::new(&mut self.output, &mut false, facts));
+        self.output.len()
+    }
+}
+
+impl Default for Desk {
+    fn default() -> Desk {
+        Desk::new()
+    }
 }

@@ -41,6 +41,7 @@ pub struct Client<S: 'static> {
     read: Vec<u8>,
     now: Tick,
     peer: Option<SocketAddr>,
+    behind_proxy: bool,
 }
 
 impl<S: 'static> Client<S> {
@@ -55,6 +56,7 @@ impl<S: 'static> Client<S> {
             read: vec![0; READ_BUFFER_LEN + PADDING_LEN],
             now: Tick(0),
             peer: None,
+            behind_proxy: false,
         }
     }
 
@@ -76,6 +78,13 @@ impl<S: 'static> Client<S> {
     #[must_use]
     pub fn with_peer(mut self, peer: SocketAddr) -> Client<S> {
         self.peer = Some(peer);
+        self
+    }
+
+    /// The same client, whose connections have to begin with a PROXY header.
+    #[cfg(test)]
+    pub(crate) fn behind_proxy(mut self) -> Client<S> {
+        self.behind_proxy = true;
         self
     }
 
@@ -218,9 +227,10 @@ pub struct Link<S: 'static, C: BorrowMut<Client<S>>> {
 
 impl<S, C: BorrowMut<Client<S>>> Link<S, C> {
     fn new(client: C) -> Link<S, C> {
-        let Client { peer, now, .. } = client.borrow();
+        let Client { peer, now, behind_proxy, .. } = client.borrow();
+        let connect = if *behind_proxy { Connection::behind_proxy } else { Connection::new };
         Link {
-            connection: Connection::new(*peer, *now),
+            connection: connect(*peer, *now),
             client,
             state: PhantomData,
             received: Vec::new(),

@@ -456,6 +456,16 @@ const fn slash_marks(word: u64) -> u64 {
     !(((slashes & LOW) + LOW) | slashes | LOW)
 }
 
+/// How many slashes a pattern has.
+pub(crate) const fn slashes(pattern: &[u8]) -> usize {
+    let (mut len, mut left) = (0, pattern);
+    while let Some((word, behind)) = left.split_first_chunk::<8>() {
+        len += slash_marks(u64::from_le_bytes(*word)).count_ones();
+        left = behind;
+    }
+    (len + slash_marks(short_word(left)).count_ones()) as usize
+}
+
 #[inline(never)]
 fn last_slash_far(path: &[u8]) -> usize {
     let mut left = path;

@@ -13,10 +13,11 @@ const LAYERS: [&[&str]; 6] = [
 ];
 
 /// Foreign crates and the modules that may name them.
-const FOREIGN: [(&str, &[&str]); 10] = [
+const FOREIGN: [(&str, &[&str]); 11] = [
     ("mio", &["server"]),
     ("socket2", &["server"]),
     ("signal_hook", &["server"]),
+    ("listenfd", &["server"]),
     ("libc", &[]),
     ("httparse", &["head"]),
     ("httpdate", &["date", "extract"]),

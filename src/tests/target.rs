@@ -17,7 +17,7 @@ fn read(line: &str, host: &str) -> Result<(Form, String, Option<String>, Option<
         t.form,
         t.path.to_owned(),
         t.query.map(str::to_owned),
-        t.host.map(|h| String::from_utf8(h.to_vec()).unwrap()),
+        target::host(&head, t.form, known.host).map(str::to_owned),
         t.escaped,
     ))
 }
