@@ -30,14 +30,14 @@ use std::time::Duration;
 
 use crate::chunked::Decoder;
 use crate::framing::{self, Decision, Framing};
-use crate::head::{self, Head, SLOTS_READY, Version};
+use crate::head::{self, Head, Known, SLOTS_READY, Version};
 use crate::held::{Held, PADDING_LEN, Pool};
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
 use crate::output::{Mark, Output, Unsent};
 use crate::reject::Reject;
 use crate::rejection::Rejection;
-use crate::request::{Body, Params, Parts, Request, Spans};
+use crate::request::{Body, Params, Parts, Received, Request, Spans};
 use crate::response::{Facts, Respond, Response, Sent};
 use crate::route::{Answer, Call, Found, Routes, Row};
 use crate::status::Status;
@@ -241,6 +241,14 @@ impl Pace {
         let by_rate = self.started.after(limits.body_grace).after(Duration::from_millis(earned));
         by_rate.min(self.started.after(limits.body_timeout))
     }
+}
+
+/// How far one request was served.
+enum Served {
+    /// It is answered, and so many bytes behind its head are used up.
+    Body(usize),
+    /// Its body is not whole. Lengths count from the start of the body.
+    Waits(Box<Receiving>),
 }
 
 /// What is to be done about a body that its answer did not wait for.
@@ -570,6 +578,16 @@ impl Connection {
                             _ => {}
                         }
                     }
+                    // Other methods have bodies, most often.
+                    if *scanned == 0
+                        && let [b'G' | b'H', ..] = window
+                        && let Some(used) = self.serve_plain(window, turn)
+                    {
+                        requests_left -= 1;
+                        start += used;
+                        continue;
+                    }
+                    let Phase::Head { scanned, begun, .. } = &mut self.phase else { break };
                     match head::scan(window, *scanned, turn.limits.head_bytes_max) {
                         Ok(Some(head_len)) => {
                             requests_left -= 1;
@@ -626,8 +644,26 @@ impl Connection {
         start..end
     }
 
+    /// A request without a body, read in one go from the window that it begins. Returns its length.
+    ///
+    /// `None` for everything else: a body has to be split off before its head is parsed, and the unusual wants a
+    /// closer look.
+    #[inline(always)]
+    fn serve_plain<S>(&mut self, window: &[u8], turn: &mut Turn<'_, S>) -> Option<usize> {
+        let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
+        let ready = SLOTS_READY.min(turn.limits.fields_max);
+        let (head_len, head, known) = head::parse_at_once(window, &mut slots[..ready], turn.limits)?;
+        let decision = framing::decide(head.version, &known).ok()?;
+        if decision.framing != Framing::NoBody {
+            return None;
+        }
+        let target = target::read(&head, known.host).ok()?;
+        let asked = Received { head, target, peer: self.peer, draining: turn.workspace.draining };
+        self.serve_asked(&asked, &decision, &mut [], 0, turn);
+        Some(head_len)
+    }
+
     /// One request whose head is whole. Returns the bounds of what is left in the buffer.
-    #[inline]
     fn serve_request<S>(
         &mut self,
         buffer: &mut [u8],
@@ -638,89 +674,99 @@ impl Connection {
     ) -> (usize, usize) {
         let received = end - start - head_len;
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
-        let mut used = head_len;
-        let mut kept_end = end;
-        with_head(head_bytes, turn.limits, |parsed| {
-            let Parsed { head, target, decision } = match parsed {
-                Ok(parsed) => parsed,
-                Err((reject, head_only)) => return self.refuse(reject, head_only, turn),
-            };
-            let request = Request { head, target, peer: self.peer, draining: turn.workspace.draining };
-            let facts = self.facts(head, &decision, turn);
-            let mut spans = Spans::default();
-            let row = match find(&request, &mut spans, turn.routes) {
-                Ok(Found::Row(row)) => row,
-                Ok(missing) => {
-                    let unread = self.answer_early(&decision, facts, turn, |response| match missing {
-                        Found::Options(allow) => response.options(allow),
-                        Found::MethodNotAllowed(allow) => response.method_not_allowed(allow),
-                        _ => response.status(Status::NOT_FOUND).text("no route matches this path"),
-                    });
-                    used += self.pass_over(unread, received, turn);
-                    return;
-                }
-                Err(reject) => return self.refuse(reject, facts.head_only, turn),
-            };
-            let (check, call) = match &row.answer {
-                Answer::Handler { check, call } => (*check, *call),
-                Answer::Constant(constant) => {
-                    let unread = self.answer_early(&decision, facts, turn, |response| response.constant(constant));
-                    used += self.pass_over(unread, received, turn);
-                    return;
-                }
-            };
-            let state = &mut *turn.state;
-            let wants_body = match catch_unwind(AssertUnwindSafe(|| check(&request, state))) {
-                Ok(Ok(wants_body)) => wants_body,
-                Ok(Err(rejection)) => {
-                    let unread = self.answer_early(&decision, facts, turn, |response| rejection.respond(response));
-                    used += self.pass_over(unread, received, turn);
-                    return;
-                }
-                Err(_panic) => return self.answer_panic(facts, turn),
-            };
-            if !wants_body {
-                let unread = unread(&decision, turn.limits);
-                let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
-                let wish = run(row, call, request, spans, (&mut [], 0), facts, turn);
-                self.finish(wish, facts, decision.framing != Framing::NoBody, unread == Unread::Close, turn);
-                used += self.pass_over(unread, received, turn);
-                return;
+        let served = with_head(head_bytes, turn.limits, |parsed| match parsed {
+            Ok(Parsed { head, target, decision }) => {
+                let asked = Received { head, target, peer: self.peer, draining: turn.workspace.draining };
+                self.serve_asked(&asked, &decision, rest, received, turn)
             }
-            let body_bytes_max = row.body_bytes_max.unwrap_or(turn.limits.body_bytes_max);
-            let mut decoder = Decoder::new();
-            // Where the content ends, counted from the start of the body, and where the next message starts.
-            let whole = match decision.framing {
-                Framing::NoBody => Some((0, 0)),
-                Framing::Length(len) => match usize::try_from(len) {
-                    Ok(len) if len <= body_bytes_max => (len <= received).then_some((len, len)),
-                    _ => return self.refuse(Reject::BodyTooLarge, facts.head_only, turn),
-                },
-                Framing::Chunked => match decoder.decode(&mut rest[..received], 0, 0, body_bytes_max, turn.limits) {
-                    Ok(decoded) if decoded.done => Some((decoded.content_end, decoded.raw_start)),
-                    Ok(decoded) => {
-                        kept_end = start + head_len + decoded.content_end;
-                        None
-                    }
-                    Err(reject) => return self.refuse(reject, facts.head_only, turn),
-                },
-            };
-            let Some((content_len, body_len)) = whole else {
-                if decision.expects_continue && received == 0 {
-                    turn.workspace.output.bytes.extend_from_slice(CONTINUE);
-                }
-                let content_end = kept_end - start;
-                let pace = Pace { started: turn.now, received: received as u64 };
-                let receiving = Receiving { head_len, decision, body_bytes_max, decoder, content_end, pace };
-                self.phase = Phase::Body(Box::new(receiving));
-                used = 0;
-                return;
-            };
-            let wish = run(row, call, request, spans, (rest, content_len), facts, turn);
-            self.finish(wish, facts, false, false, turn);
-            used += body_len;
+            Err((reject, head_only)) => self.refused(reject, head_only, turn),
         });
-        (start + used, kept_end)
+        match served {
+            Served::Body(used) => (start + head_len + used, end),
+            Served::Waits(mut receiving) => {
+                let kept_end = match receiving.decision.framing {
+                    Framing::Chunked => start + head_len + receiving.content_end,
+                    _ => end,
+                };
+                receiving.head_len = head_len;
+                receiving.content_end += head_len;
+                self.phase = Phase::Body(receiving);
+                (start, kept_end)
+            }
+        }
+    }
+
+    /// One request whose head is parsed: route, guards, body, handler. `rest` follows the head, and `received` bytes
+    /// of it are there.
+    fn serve_asked<S>(
+        &mut self,
+        asked: &Received<'_>,
+        decision: &Decision,
+        rest: &mut [u8],
+        received: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        let request = Request(asked);
+        let facts = self.facts(&asked.head, decision, turn);
+        let mut spans = Spans::default();
+        let row = match find(request, &mut spans, turn.routes) {
+            Ok(Found::Row(row)) => row,
+            Ok(missing) => {
+                return self.answer_early(decision, facts, received, turn, |response| match missing {
+                    Found::Options(allow) => response.options(allow),
+                    Found::MethodNotAllowed(allow) => response.method_not_allowed(allow),
+                    _ => response.status(Status::NOT_FOUND).text("no route matches this path"),
+                });
+            }
+            Err(reject) => return self.refused(reject, facts.head_only, turn),
+        };
+        let (check, call) = match &row.answer {
+            Answer::Handler { check, call } => (*check, *call),
+            Answer::Constant(constant) => {
+                return self.answer_early(decision, facts, received, turn, |response| response.constant(constant));
+            }
+        };
+        let state = &mut *turn.state;
+        let wants_body = match catch_unwind(AssertUnwindSafe(|| check(&request, state))) {
+            Ok(Ok(wants_body)) => wants_body,
+            Ok(Err(rejection)) => {
+                return self.answer_early(decision, facts, received, turn, |response| rejection.respond(response));
+            }
+            Err(_panic) => return self.answer_panic(facts, turn),
+        };
+        if !wants_body {
+            let unread = unread(decision, turn.limits);
+            let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
+            let wish = run(row, call, request, spans, (&mut [], 0), facts, turn);
+            self.finish(wish, facts, decision.framing != Framing::NoBody, unread == Unread::Close, turn);
+            return self.pass_over(unread, received, turn);
+        }
+        let body_bytes_max = row.body_bytes_max.unwrap_or(turn.limits.body_bytes_max);
+        let mut decoder = Decoder::new();
+        // Where the content ends, counted from the start of the body, and, if the body is whole, where it ends.
+        let (content_len, body_len) = match decision.framing {
+            Framing::NoBody => (0, Some(0)),
+            Framing::Length(len) => match usize::try_from(len) {
+                Ok(len) if len <= body_bytes_max => (len, (len <= received).then_some(len)),
+                _ => return self.refused(Reject::BodyTooLarge, facts.head_only, turn),
+            },
+            Framing::Chunked => match decoder.decode(&mut rest[..received], 0, 0, body_bytes_max, turn.limits) {
+                Ok(decoded) => (decoded.content_end, decoded.done.then_some(decoded.raw_start)),
+                Err(reject) => return self.refused(reject, facts.head_only, turn),
+            },
+        };
+        let Some(body_len) = body_len else {
+            if decision.expects_continue && received == 0 {
+                turn.workspace.output.bytes.extend_from_slice(CONTINUE);
+            }
+            let pace = Pace { started: turn.now, received: received as u64 };
+            let receiving =
+                Receiving { head_len: 0, decision: *decision, body_bytes_max, decoder, content_end: content_len, pace };
+            return Served::Waits(Box::new(receiving));
+        };
+        let wish = run(row, call, request, spans, (rest, content_len), facts, turn);
+        self.finish(wish, facts, false, false, turn);
+        Served::Body(body_len)
     }
 
     /// Goes on with a body. Returns the bounds of what is left, and whether there is something to go on with.
@@ -772,10 +818,11 @@ impl Connection {
         with_head(head_bytes, turn.limits, |parsed| {
             // The head was parsed and routed before with the same outcome; only the borrows are new.
             let Ok(Parsed { head, target, decision }) = parsed else { return };
-            let request = Request { head, target, peer: self.peer, draining: turn.workspace.draining };
-            let facts = self.facts(head, &decision, turn);
+            let asked = Received { head, target, peer: self.peer, draining: turn.workspace.draining };
+            let request = Request(&asked);
+            let facts = self.facts(&asked.head, &decision, turn);
             let mut spans = Spans::default();
-            let Ok(Found::Row(row)) = find(&request, &mut spans, turn.routes) else { return };
+            let Ok(Found::Row(row)) = find(request, &mut spans, turn.routes) else { return };
             let Answer::Handler { call, .. } = &row.answer else { return };
             let wish = run(row, *call, request, spans, (rest, content_len), facts, turn);
             self.finish(wish, facts, false, false, turn);
@@ -808,20 +855,21 @@ impl Connection {
         }
     }
 
-    /// Goes past a body that was answered before it was read. Returns how much of it is there.
-    fn pass_over<S>(&mut self, unread: Unread, received: usize, turn: &mut Turn<'_, S>) -> usize {
-        if !matches!(self.phase, Phase::Head { .. }) {
-            return 0;
+    /// Goes past a body that was answered before it was read.
+    #[inline]
+    fn pass_over<S>(&mut self, unread: Unread, received: usize, turn: &mut Turn<'_, S>) -> Served {
+        if unread == Unread::Nothing || !matches!(self.phase, Phase::Head { .. }) {
+            return Served::Body(0);
         }
         let left = match unread {
-            Unread::Nothing | Unread::Close => return 0,
-            Unread::Length(len) if len <= received as u64 => return len as usize,
+            Unread::Nothing | Unread::Close => return Served::Body(0),
+            Unread::Length(len) if len <= received as u64 => return Served::Body(len as usize),
             Unread::Length(len) => Some(len),
             Unread::Chunked => None,
         };
         let pace = Pace { started: turn.now, received: received as u64 };
         self.phase = Phase::Skip(Box::new(Skipping { left, decoder: Decoder::new(), pace }));
-        0
+        Served::Body(0)
     }
 }
 
@@ -829,7 +877,7 @@ impl Connection {
 
 /// A head that passed every rule that needs no route.
 struct Parsed<'h> {
-    head: &'h Head<'h>,
+    head: Head<'h>,
     target: Target<'h>,
     decision: Decision,
 }
@@ -840,7 +888,7 @@ fn with_head<R>(bytes: &mut [u8], limits: &Limits, then: impl FnOnce(Result<Pars
     let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
     let ready = SLOTS_READY.min(limits.fields_max);
     match head::parse(bytes, &mut slots[..ready], limits) {
-        Ok(head) => then(understand(&head)),
+        Ok((head, known)) => then(understand(head, &known)),
         Err(reject) => with_unusual_head(reject, bytes, limits, then),
     }
 }
@@ -858,7 +906,7 @@ fn with_unusual_head<R>(
         let mut slots = Vec::new();
         slots.resize_with(limits.fields_max, MaybeUninit::uninit);
         return match head::parse(bytes, &mut slots, limits) {
-            Ok(head) => then(understand(&head)),
+            Ok((head, known)) => then(understand(head, &known)),
             Err(reject) => then(Err((reject, bytes.starts_with(b"HEAD ")))),
         };
     }
@@ -866,18 +914,18 @@ fn with_unusual_head<R>(
 }
 
 #[inline]
-fn understand<'h>(head: &'h Head<'h>) -> Result<Parsed<'h>, (Reject, bool)> {
+fn understand<'h>(head: Head<'h>, known: &Known<'h>) -> Result<Parsed<'h>, (Reject, bool)> {
     let refused = |reject| (reject, head.method == Method::Head);
-    let target = target::read(head).map_err(refused)?;
-    let decision = framing::decide(head).map_err(refused)?;
+    let target = target::read(&head, known.host).map_err(refused)?;
+    let decision = framing::decide(head.version, known).map_err(refused)?;
     Ok(Parsed { head, target, decision })
 }
 
 #[inline]
-fn find<S>(request: &Request<'_>, spans: &mut Spans, routes: &'static Routes<S>) -> Result<Found<S>, Reject> {
-    let Target { form, path, escaped, .. } = request.target;
+fn find<S>(request: Request<'_>, spans: &mut Spans, routes: &'static Routes<S>) -> Result<Found<S>, Reject> {
+    let Target { form, path, escaped, .. } = request.0.target;
     match form {
-        Form::Origin | Form::Absolute => Ok(routes.find(request.head.method, path, escaped, spans)),
+        Form::Origin | Form::Absolute => Ok(routes.find(request.0.head.method, path, escaped, spans)),
         Form::Asterisk => Ok(Found::Options(routes.methods())),
         Form::Authority => Err(Reject::Connect),
     }
@@ -937,7 +985,7 @@ fn run<S>(
         tape,
         ..
     } = &mut *turn.workspace;
-    let params = params(row, &request.target, spans, decoded);
+    let params = params(row, &request.0.target, spans, decoded);
     let mark = output.mark();
     let mut close = false;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -948,7 +996,7 @@ fn run<S>(
             tape,
         };
         let writer = Response::new(output, &mut close, facts);
-        call(Parts { request, params, body, writer }, turn.state).err()
+        call(Parts { request, params: &params, body, writer }, turn.state).err()
     }));
     match outcome {
         Ok(None) if !close => Wish::Stay,
@@ -1000,28 +1048,30 @@ impl Connection {
         }
     }
 
-    /// Answers without the body.
+    /// Answers without the body, and goes past it.
     #[inline]
     fn answer_early<S>(
         &mut self,
         decision: &Decision,
         facts: Facts,
+        received: usize,
         turn: &mut Turn<'_, S>,
         write: impl FnOnce(Response<'_>) -> Sent<'_>,
-    ) -> Unread {
+    ) -> Served {
         let unread = unread(decision, turn.limits);
         let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
         let mut close = false;
         let _ = write(Response::new(&mut turn.workspace.output, &mut close, facts));
         let wish = if close { Wish::Close } else { Wish::Stay };
         self.finish(wish, facts, unread != Unread::Nothing, unread == Unread::Close, turn);
-        unread
+        self.pass_over(unread, received, turn)
     }
 
     #[cold]
-    fn answer_panic<S>(&mut self, facts: Facts, turn: &mut Turn<'_, S>) {
+    fn answer_panic<S>(&mut self, facts: Facts, turn: &mut Turn<'_, S>) -> Served {
         write_refusal(Reject::HandlerFailed, facts.head_only, &mut turn.workspace.output);
         self.finish(Wish::Panicked, facts, true, false, turn);
+        Served::Body(0)
     }
 
     /// The answer is written: on to the next request, or to the end. `linger` if the peer may still be sending.
@@ -1048,6 +1098,12 @@ impl Connection {
     fn refuse<S>(&mut self, reject: Reject, head_only: bool, turn: &mut Turn<'_, S>) {
         write_refusal(reject, head_only, &mut turn.workspace.output);
         self.phase = Phase::Closing { reason: CloseReason::Rejected(reject), linger: true };
+    }
+
+    #[cold]
+    fn refused<S>(&mut self, reject: Reject, head_only: bool, turn: &mut Turn<'_, S>) -> Served {
+        self.refuse(reject, head_only, turn);
+        Served::Body(0)
     }
 
     #[cold]

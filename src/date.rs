@@ -6,19 +6,22 @@ use std::io::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// `Date: Tue, 15 Nov 1994 08:12:31 GMT` and its CRLF.
-pub(crate) const DATE_LINE_LEN: usize = 37;
+const DATE_LINE_LEN: usize = 37;
 
-/// The whole field line of the current second.
+const OK_LINE_LEN: usize = 17;
+
+/// The field line of the current second, behind the status-line that most answers have.
 #[derive(Clone, Debug)]
 pub(crate) struct DateLine {
-    line: [u8; DATE_LINE_LEN],
+    ok_and_date: [u8; OK_LINE_LEN + DATE_LINE_LEN],
     unix_seconds: u64,
 }
 
 impl DateLine {
     /// The line for this second since 1970-01-01.
     pub(crate) fn new(unix_seconds: u64) -> DateLine {
-        let mut date = DateLine { line: *b"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n", unix_seconds: 0 };
+        let ok_and_date = *b"HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n";
+        let mut date = DateLine { ok_and_date, unix_seconds: 0 };
         date.set(unix_seconds);
         date
     }
@@ -31,14 +34,22 @@ impl DateLine {
         // httpdate panics from the year 10000 on, so a clock that broken stays at its last second.
         let unix_seconds = unix_seconds.min(253_402_300_799);
         let date = httpdate::HttpDate::from(UNIX_EPOCH + Duration::from_secs(unix_seconds));
-        let mut text = &mut self.line[6..35];
+        let mut text = &mut self.ok_and_date[OK_LINE_LEN + 6..OK_LINE_LEN + 35];
         let _ = write!(text, "{date}");
         self.unix_seconds = unix_seconds;
         true
     }
 
-    pub(crate) fn as_bytes(&self) -> &[u8; DATE_LINE_LEN] {
-        &self.line
+    /// The field line.
+    #[inline]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.ok_and_date[OK_LINE_LEN..]
+    }
+
+    /// `HTTP/1.1 200 OK` and the field line: one copy instead of two.
+    #[inline]
+    pub(crate) fn after_ok(&self) -> &[u8] {
+        &self.ok_and_date
     }
 }
 

@@ -3,7 +3,7 @@
 //! Pure: looks at the head only, reads no bytes. Refuses every message that two parsers could frame differently
 //! (RFC 9112 6.3). Does not decode chunks; see `chunked`.
 
-use crate::head::{Head, Version};
+use crate::head::{Known, Version};
 use crate::reject::Reject;
 
 /// How the end of a request's body is known (RFC 9112 6.3).
@@ -29,23 +29,22 @@ pub struct Decision {
 }
 
 /// RFC 9112 6.3 and 9.3, and RFC 9110 10.1.1 for `Expect`.
-#[inline]
-pub(crate) fn decide(head: &Head<'_>) -> Result<Decision, Reject> {
-    let known = &head.known;
+#[inline(always)]
+pub(crate) fn decide(version: Version, known: &Known<'_>) -> Result<Decision, Reject> {
     let framing = match (known.transfer_encoding, known.content_length) {
         (None, None) => Framing::NoBody,
         (None, Some(value)) => Framing::Length(content_length(value)?),
-        (Some(_), _) if head.version == Version::Http10 => return Err(Reject::TransferEncodingVersion),
+        (Some(_), _) if version == Version::Http10 => return Err(Reject::TransferEncodingVersion),
         (Some(_), Some(_)) => return Err(Reject::BothFramings),
         (Some(value), None) => transfer_encoding(value)?,
     };
-    let persistent = match head.version {
+    let persistent = match version {
         Version::Http11 => !known.close,
         Version::Http10 => known.keep_alive && !known.close,
     };
     let expects_continue = match known.expect {
         // A server ignores the expectation of an HTTP/1.0 client.
-        Some(_) if head.version == Version::Http10 => false,
+        Some(_) if version == Version::Http10 => false,
         Some(value) if value.eq_ignore_ascii_case(b"100-continue") => framing != Framing::NoBody,
         Some(_) => return Err(Reject::Expectation),
         None => false,

@@ -42,10 +42,10 @@ pub fn scanned_len(bytes: &[u8]) -> usize {
 /// Parses a head, reads its target and decides its framing, without keeping anything: the work of every request.
 pub fn understand_and_forget(bytes: &[u8], limits: &Limits) -> Result<Framing, Reject> {
     let mut slots = [const { MaybeUninit::uninit() }; head::SLOTS_READY];
-    let head = head::parse(bytes, &mut slots, limits)?;
-    let target = target::read(&head)?;
+    let (head, known) = head::parse(bytes, &mut slots, limits)?;
+    let target = target::read(&head, known.host)?;
     std::hint::black_box(&target);
-    Ok(framing::decide(&head)?.framing)
+    Ok(framing::decide(head.version, &known)?.framing)
 }
 
 /// The same, and everything found.
@@ -58,9 +58,9 @@ pub fn understand(bytes: &[u8], limits: &Limits) -> Result<Understood, Reject> {
     }
     let mut slots = Vec::new();
     slots.resize_with(limits.fields_max, MaybeUninit::uninit);
-    let head = head::parse(&bytes, &mut slots, limits)?;
-    let target = target::read(&head)?;
-    let decision = framing::decide(&head)?;
+    let (head, known) = head::parse(&bytes, &mut slots, limits)?;
+    let target = target::read(&head, known.host)?;
+    let decision = framing::decide(head.version, &known)?;
     Ok(Understood {
         method: head.method,
         target: head.target.to_owned(),
@@ -68,7 +68,7 @@ pub fn understand(bytes: &[u8], limits: &Limits) -> Result<Understood, Reject> {
         fields: head.fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         path: target.path.to_owned(),
         query: target.query.map(str::to_owned),
-        host: target.host.map(str::to_owned),
+        host: target.host.map(|host| String::from_utf8_lossy(host).into_owned()),
         escaped: target.escaped,
         framing: decision.framing,
         persistent: decision.persistent,

@@ -23,8 +23,12 @@ use crate::target::{Form, Target};
 /// # assert_eq!(sprat::testing::Client::new(Api, ()).get("/who?a=1").text(), "GET /who Some(\"a=1\")");
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'r> {
-    pub(crate) head: &'r Head<'r>,
+pub struct Request<'r>(pub(crate) &'r Received<'r>);
+
+/// What is known of a request before its body.
+#[derive(Debug)]
+pub(crate) struct Received<'r> {
+    pub(crate) head: Head<'r>,
     pub(crate) target: Target<'r>,
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) draining: bool,
@@ -33,57 +37,57 @@ pub struct Request<'r> {
 impl<'r> Request<'r> {
     /// The method.
     pub fn method(&self) -> Method {
-        self.head.method
+        self.0.head.method
     }
 
     /// The request-target as it was sent (RFC 9112 3.2).
     pub fn target(&self) -> &'r str {
-        self.head.target
+        self.0.head.target
     }
 
     /// Which of the four forms the request-target has.
     pub fn form(&self) -> Form {
-        self.target.form
+        self.0.target.form
     }
 
     /// The path as it was sent, escapes and all. Path parameters are decoded.
     pub fn path(&self) -> &'r str {
-        self.target.path
+        self.0.target.path
     }
 
     /// What follows the first `?`, raw.
     pub fn query(&self) -> Option<&'r str> {
-        self.target.query
+        self.0.target.query
     }
 
     /// The host that is asked for, with its port: from an absolute-form target, else from the Host field.
     pub fn host(&self) -> Option<&'r str> {
-        self.target.host
+        std::str::from_utf8(self.0.target.host?).ok()
     }
 
     /// The version that the client speaks.
     pub fn version(&self) -> Version {
-        self.head.version
+        self.0.head.version
     }
 
     /// All field lines.
     pub fn fields(&self) -> Fields<'r> {
-        self.head.fields
+        self.0.head.fields
     }
 
     /// The value of the first field with this name, if it is text.
     pub fn field(&self, name: &str) -> Option<&'r str> {
-        std::str::from_utf8(self.head.fields.get(name)?).ok()
+        std::str::from_utf8(self.0.head.fields.get(name)?).ok()
     }
 
     /// The address of the peer, taken at accept. None on a unix socket and in the test client.
     pub fn peer(&self) -> Option<SocketAddr> {
-        self.peer
+        self.0.peer
     }
 
     /// Whether shutdown has begun. A readiness route answers 503 from then on.
     pub fn is_draining(&self) -> bool {
-        self.draining
+        self.0.draining
     }
 }
 
@@ -482,7 +486,7 @@ pub struct Taken;
 #[derive(Debug)]
 pub struct Parts<'r, B = Body<'r>, W = Response<'r>> {
     pub(crate) request: Request<'r>,
-    pub(crate) params: Params<'r>,
+    pub(crate) params: &'r Params<'r>,
     pub(crate) body: B,
     pub(crate) writer: W,
 }
@@ -496,7 +500,7 @@ impl<'r, B, W> Parts<'r, B, W> {
 
     /// The path parameters.
     #[inline]
-    pub fn params(&self) -> Params<'r> {
+    pub fn params(&self) -> &'r Params<'r> {
         self.params
     }
 }

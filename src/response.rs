@@ -24,6 +24,24 @@ pub(crate) struct Facts {
     pub(crate) persistent: bool,
 }
 
+/// The content type of an answer that gave none: its field line, and the name of the field that follows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MediaType {
+    line_and_length: &'static str,
+}
+
+macro_rules! media_type {
+    ($name:ident = $text:literal) => {
+        pub(crate) const $name: MediaType =
+            MediaType { line_and_length: concat!("Content-Type: ", $text, "\r\nContent-Length: ") };
+    };
+}
+
+media_type! { TEXT = "text/plain; charset=utf-8" }
+media_type! { BYTES = "application/octet-stream" }
+#[cfg(feature = "json")]
+media_type! { JSON = "application/json" }
+
 /// Proof that an answer was written to its end. Only a finished [`Response`] makes one, and it cannot outlive the
 /// request, so that forgetting to answer, or answering twice, does not compile.
 #[must_use = "return it: it is the proof that the request was answered"]
@@ -110,31 +128,31 @@ impl<'r> Response<'r> {
 
     /// Finishes with text: `text/plain; charset=utf-8`.
     pub fn text(self, text: &str) -> Sent<'r> {
-        self.copied("text/plain; charset=utf-8", text.as_bytes())
+        self.copied(TEXT, text.as_bytes())
     }
 
     /// Finishes with bytes: `application/octet-stream` unless a type was given.
     pub fn body(self, bytes: &[u8]) -> Sent<'r> {
-        self.copied("application/octet-stream", bytes)
+        self.copied(BYTES, bytes)
     }
 
     /// Finishes with bytes that are sent from where they are if they are many.
     pub fn body_static(self, bytes: &'static [u8]) -> Sent<'r> {
-        self.borrowed("application/octet-stream", Borrowed::Static(bytes))
+        self.borrowed(BYTES, Borrowed::Static(bytes))
     }
 
     /// Finishes with bytes that are shared with the sender, not copied, if they are many.
     pub fn body_shared(self, bytes: Arc<[u8]>) -> Sent<'r> {
-        self.borrowed("application/octet-stream", Borrowed::Shared(bytes))
+        self.borrowed(BYTES, Borrowed::Shared(bytes))
     }
 
     /// Finishes without content: `Content-Length: 0`, or no framing at all where the status has none.
     pub fn empty(mut self) -> Sent<'r> {
-        if !self.begin(None) {
+        if !self.begin() {
             return self.fail();
         }
         if !self.ends_without_content() {
-            self.end_head(Some(0));
+            self.output.bytes.extend_from_slice(b"Content-Length: 0\r\n\r\n");
         }
         Sent(PhantomData)
     }
@@ -146,18 +164,19 @@ impl<'r> Response<'r> {
     #[cfg(feature = "json")]
     pub(crate) fn written<E>(
         mut self,
-        media_type: &str,
+        media_type: MediaType,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Sent<'r> {
-        if !self.begin(Some(media_type)) {
+        if !self.begin() {
             return self.fail();
         }
         if self.ends_without_content() {
             return Sent(PhantomData);
         }
+        self.begin_length(media_type);
         let out = &mut self.output.bytes;
         // White space around a field value means nothing (RFC 9110 5.5); leading zeros do to some parsers.
-        out.extend_from_slice(b"Content-Length:           \r\n\r\n");
+        out.extend_from_slice(b"          \r\n\r\n");
         let start = out.len();
         if write(out).is_err() {
             return self.fail();
@@ -177,31 +196,33 @@ impl<'r> Response<'r> {
 
     /// Finishes with content that stays valid only for now.
     #[inline]
-    fn copied(mut self, media_type: &str, bytes: &[u8]) -> Sent<'r> {
-        if !self.begin(Some(media_type)) {
+    fn copied(mut self, media_type: MediaType, bytes: &[u8]) -> Sent<'r> {
+        if !self.begin() {
             return self.fail();
         }
         if self.ends_without_content() {
             return Sent(PhantomData);
         }
-        self.end_head(Some(bytes.len()));
+        self.begin_length(media_type);
+        self.end_length(bytes.len());
         if !self.facts.head_only {
             self.output.bytes.extend_from_slice(bytes);
         }
         Sent(PhantomData)
     }
 
-    fn borrowed(mut self, media_type: &str, content: Borrowed) -> Sent<'r> {
+    fn borrowed(mut self, media_type: MediaType, content: Borrowed) -> Sent<'r> {
         if content.as_slice().len() <= COPY_BYTES_MAX {
             return self.copied(media_type, content.as_slice());
         }
-        if !self.begin(Some(media_type)) {
+        if !self.begin() {
             return self.fail();
         }
         if self.ends_without_content() {
             return Sent(PhantomData);
         }
-        self.end_head(Some(content.as_slice().len()));
+        self.begin_length(media_type);
+        self.end_length(content.as_slice().len());
         if !self.facts.head_only {
             self.output.push_borrowed(content);
         }
@@ -222,53 +243,55 @@ impl<'r> Response<'r> {
         Sent(PhantomData)
     }
 
+    /// Writes status-line, Date, Connection and the fields so far. False if a field was refused.
+    #[inline]
+    fn begin(&mut self) -> bool {
+        if self.failed {
+            return false;
+        }
+        let Output { bytes: out, date, field_lines, .. } = &mut *self.output;
+        match self.status {
+            None | Some(Status::OK) => out.extend_from_slice(date.after_ok()),
+            Some(status) => {
+                write_status_line(out, status);
+                out.extend_from_slice(date.as_bytes());
+            }
+        }
+        match (self.facts.persistent, self.facts.http10) {
+            (true, false) => {}
+            _ => out.extend_from_slice(connection_line(self.facts)),
+        }
+        if !field_lines.is_empty() {
+            out.extend_from_slice(field_lines);
+            field_lines.clear();
+        }
+        true
+    }
+
     /// Ends the head of an answer whose status has no content: without framing, or with a zero (RFC 9110 8.6, 15.3.6).
     #[inline]
     fn ends_without_content(&mut self) -> bool {
         match self.status {
             None => return false,
-            Some(Status::RESET_CONTENT) => self.end_head(Some(0)),
-            Some(status) if !status.has_content() => self.end_head(None),
-            Some(_) => return false,
+            Some(status) if status.has_content() => return false,
+            Some(Status::RESET_CONTENT) => self.output.bytes.extend_from_slice(b"Content-Length: 0\r\n\r\n"),
+            Some(_) => self.output.bytes.extend_from_slice(b"\r\n"),
         }
         true
     }
 
-    /// Writes status-line, Date, Connection, the fields so far and the content type. False if a field was refused.
+    /// Writes the content type, unless one was given, and the name of the length.
     #[inline]
-    fn begin(&mut self, media_type: Option<&str>) -> bool {
-        if self.failed {
-            return false;
-        }
-        let out = &mut self.output.bytes;
-        match self.status {
-            None | Some(Status::OK) => out.extend_from_slice(b"HTTP/1.1 200 OK\r\n"),
-            Some(status) => write_status_line(out, status),
-        }
-        out.extend_from_slice(self.output.date.as_bytes());
-        out.extend_from_slice(connection_line(self.facts));
-        if !self.output.field_lines.is_empty() {
-            out.extend_from_slice(&self.output.field_lines);
-            self.output.field_lines.clear();
-        }
-        if let (Some(media_type), false, true) = (media_type, self.typed, self.status.is_none_or(Status::has_content)) {
-            out.extend_from_slice(b"Content-Type: ");
-            out.extend_from_slice(media_type.as_bytes());
-            out.extend_from_slice(b"\r\n");
-        }
-        true
+    fn begin_length(&mut self, media_type: MediaType) {
+        let name = if self.typed { "Content-Length: " } else { media_type.line_and_length };
+        self.output.bytes.extend_from_slice(name.as_bytes());
     }
 
     #[inline]
-    fn end_head(&mut self, content_length: Option<usize>) {
+    fn end_length(&mut self, len: usize) {
         let out = &mut self.output.bytes;
-        if let Some(len) = content_length {
-            out.extend_from_slice(b"Content-Length: ");
-            out.extend_from_slice(itoa::Buffer::new().format(len).as_bytes());
-            out.extend_from_slice(b"\r\n\r\n");
-        } else {
-            out.extend_from_slice(b"\r\n");
-        }
+        out.extend_from_slice(itoa::Buffer::new().format(len).as_bytes());
+        out.extend_from_slice(b"\r\n\r\n");
     }
 
     /// The answer cannot be sent as it is: 500 instead.
@@ -475,7 +498,7 @@ impl Respond for String {
         if self.len() <= COPY_BYTES_MAX {
             return response.text(&self);
         }
-        response.borrowed("text/plain; charset=utf-8", Borrowed::Owned(self.into_bytes()))
+        response.borrowed(TEXT, Borrowed::Owned(self.into_bytes()))
     }
 }
 
@@ -499,7 +522,7 @@ impl<const N: usize> Respond for &[u8; N] {
 
 impl Respond for Vec<u8> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
-        response.borrowed("application/octet-stream", Borrowed::Owned(self))
+        response.borrowed(BYTES, Borrowed::Owned(self))
     }
 }
 

@@ -28,19 +28,19 @@ pub struct Target<'r> {
     pub(crate) path: &'r str,
     pub(crate) query: Option<&'r str>,
     /// The host that the request is for: that of an absolute-form target, else that of the Host field.
-    pub(crate) host: Option<&'r str>,
+    pub(crate) host: Option<&'r [u8]>,
     /// Whether some segment of the path has to be decoded before it is compared.
     pub(crate) escaped: bool,
 }
 
-/// Reads the request-target of a head and checks its Host field: number, presence and grammar.
-#[inline]
-pub(crate) fn read<'r>(head: &Head<'r>) -> Result<Target<'r>, Reject> {
-    let host = match head.known.host {
-        Some(value) => Some(host(value)?),
+/// Reads the request-target of a head and checks its Host field: presence and grammar.
+#[inline(always)]
+pub(crate) fn read<'r>(head: &Head<'r>, host: Option<&'r [u8]>) -> Result<Target<'r>, Reject> {
+    match host {
+        Some(value) => check_host(value)?,
         None if head.version == Version::Http11 => return Err(Reject::HostMissing),
-        None => None,
-    };
+        None => {}
+    }
     let target = head.target;
     match (target.as_bytes().first(), head.method) {
         (_, Method::Connect) => authority(target),
@@ -53,32 +53,33 @@ pub(crate) fn read<'r>(head: &Head<'r>) -> Result<Target<'r>, Reject> {
 }
 
 /// `absolute-path [ "?" query ]`.
-#[inline]
-fn origin<'r>(form: Form, target: &'r str, host: Option<&'r str>) -> Result<Target<'r>, Reject> {
-    let bytes = target.as_bytes();
-    let mut seen = 0;
-    let mut path_len = bytes.len();
-    for (at, &byte) in bytes.iter().enumerate() {
-        if byte == b'?' {
-            path_len = at;
-            break;
-        }
-        seen |= CLASS[byte as usize];
+#[inline(always)]
+fn origin<'r>(form: Form, target: &'r str, host: Option<&'r [u8]>) -> Result<Target<'r>, Reject> {
+    // No early end: the loop is shorter without one, and most targets are short and have no query.
+    let seen = target.bytes().fold(0, |seen, byte| seen | CLASS[byte as usize]);
+    if seen & (NOT_IN_PATH | PERCENT | DOT) == 0 {
+        return Ok(Target { form, path: target, query: None, host, escaped: false });
     }
-    if seen & NOT_IN_PATH != 0 {
+    origin_in_parts(form, target, host)
+}
+
+/// The same for a target with a query, an escape, a dot or a byte that does not belong there.
+#[inline(never)]
+fn origin_in_parts<'r>(form: Form, target: &'r str, host: Option<&'r [u8]>) -> Result<Target<'r>, Reject> {
+    let (path, query) = match target.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (target, None),
+    };
+    let seen = |text: &str| text.bytes().fold(0, |seen, byte| seen | CLASS[byte as usize]);
+    let in_path = seen(path);
+    if in_path & NOT_IN_PATH != 0 || query.is_some_and(|query| seen(query) & NOT_IN_QUERY != 0) {
         return Err(Reject::TargetByte);
     }
-    let (path, rest) = target.split_at_checked(path_len).ok_or(Reject::TargetByte)?;
-    let query = match rest.as_bytes() {
-        [] => None,
-        [_, query @ ..] if query.iter().all(|&b| CLASS[b as usize] & NOT_IN_QUERY == 0) => rest.get(1..),
-        _ => return Err(Reject::TargetByte),
-    };
-    let escaped = seen & PERCENT != 0;
+    let escaped = in_path & PERCENT != 0;
     if escaped {
         check_escapes(path)?;
     }
-    if seen & (DOT | PERCENT) != 0 {
+    if in_path & (DOT | PERCENT) != 0 {
         check_dot_segments(path)?;
     }
     Ok(Target { form, path, query, host, escaped })
@@ -99,7 +100,8 @@ fn absolute(target: &str) -> Result<Target<'_>, Reject> {
     if authority.is_empty() || authority.starts_with(':') {
         return Err(Reject::Target);
     }
-    let host = host(authority.as_bytes()).map_err(|_| Reject::Target)?;
+    let host = authority.as_bytes();
+    check_host(host).map_err(|_| Reject::Target)?;
     match rest.as_bytes().first() {
         Some(b'/') => origin(Form::Absolute, rest, Some(host)),
         // An empty path is the path "/" (RFC 9110 4.2.3).
@@ -116,8 +118,8 @@ fn absolute(target: &str) -> Result<Target<'_>, Reject> {
 fn authority(target: &str) -> Result<Target<'_>, Reject> {
     match target.rsplit_once(':') {
         Some((name, port)) if !name.is_empty() && !port.is_empty() => {
-            let host = host(target.as_bytes()).map_err(|_| Reject::Target)?;
-            Ok(Target { form: Form::Authority, path: "", query: None, host: Some(host), escaped: false })
+            check_host(target.as_bytes()).map_err(|_| Reject::Target)?;
+            Ok(Target { form: Form::Authority, path: "", query: None, host: Some(target.as_bytes()), escaped: false })
         }
         _ => Err(Reject::Target),
     }
@@ -125,31 +127,30 @@ fn authority(target: &str) -> Result<Target<'_>, Reject> {
 
 /// `Host = uri-host [ ":" port ]`, possibly empty (RFC 9110 7.2, RFC 3986 3.2.2).
 #[inline]
-pub(crate) fn host(value: &[u8]) -> Result<&str, Reject> {
-    let mut name_len = value.len();
-    if value.first() == Some(&b'[') {
-        name_len = ip_literal_len(value).ok_or(Reject::Host)?;
-    } else {
-        for (at, &byte) in value.iter().enumerate() {
-            let class = CLASS[byte as usize];
-            if byte == b':' {
-                name_len = at;
-                break;
-            }
-            if class & NOT_IN_HOST != 0 {
-                return Err(Reject::Host);
-            }
-            if class & PERCENT != 0 && !is_escape(&value[at..]) {
-                return Err(Reject::Host);
-            }
+pub(crate) fn check_host(value: &[u8]) -> Result<(), Reject> {
+    // From the end: digits, then perhaps a colon. What is before it is the name.
+    let digits = value.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let name = match value[..value.len() - digits] {
+        [ref name @ .., b':'] => name,
+        _ => value,
+    };
+    let seen = name.iter().fold(0, |seen, &byte| seen | CLASS[byte as usize]);
+    if seen & (NOT_IN_HOST | PERCENT) == 0 { Ok(()) } else { check_unusual_host(name) }
+}
+
+/// A name with an escape, or an address in brackets.
+#[cold]
+fn check_unusual_host(name: &[u8]) -> Result<(), Reject> {
+    if name.first() == Some(&b'[') {
+        return if ip_literal_len(name) == Some(name.len()) { Ok(()) } else { Err(Reject::Host) };
+    }
+    for (at, &byte) in name.iter().enumerate() {
+        let class = CLASS[byte as usize];
+        if class & NOT_IN_HOST != 0 || (class & PERCENT != 0 && !is_escape(&name[at..])) {
+            return Err(Reject::Host);
         }
     }
-    match &value[name_len..] {
-        [] => {}
-        [b':', port @ ..] if port.iter().all(u8::is_ascii_digit) => {}
-        _ => return Err(Reject::Host),
-    }
-    std::str::from_utf8(value).map_err(|_| Reject::Host)
+    Ok(())
 }
 
 /// `"[" ( IPv6address / IPvFuture ) "]"`: its length.

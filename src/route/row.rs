@@ -127,7 +127,7 @@ impl Source<false> {
 /// What every argument can see.
 pub trait Whole<'r> {
     fn request(&self) -> Request<'r>;
-    fn params(&self) -> &Params<'r>;
+    fn params(&self) -> &'r Params<'r>;
 }
 
 impl<'r, B, W> Whole<'r> for Parts<'r, B, W> {
@@ -137,8 +137,8 @@ impl<'r, B, W> Whole<'r> for Parts<'r, B, W> {
     }
 
     #[inline(always)]
-    fn params(&self) -> &Params<'r> {
-        &self.params
+    fn params(&self) -> &'r Params<'r> {
+        self.params
     }
 }
 

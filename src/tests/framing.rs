@@ -8,7 +8,8 @@ use crate::reject::Reject;
 fn decision(version: &str, fields: &str) -> Result<Decision, Reject> {
     let input = format!("POST / HTTP/{version}\r\n{fields}\r\n");
     let mut slots = [const { MaybeUninit::uninit() }; 8];
-    decide(&head::parse(input.as_bytes(), &mut slots, &Limits::DEFAULT)?)
+    let (head, known) = head::parse(input.as_bytes(), &mut slots, &Limits::DEFAULT)?;
+    decide(head.version, &known)
 }
 
 fn framing(fields: &str) -> Result<Framing, Reject> {

@@ -1,6 +1,6 @@
 use std::mem::MaybeUninit;
 
-use crate::head::{self, Head, Version};
+use crate::head::{self, Head, Known, Version};
 use crate::limits::Limits;
 use crate::method::Method;
 use crate::reject::Reject;
@@ -35,7 +35,7 @@ fn check_scan_within(input: &[u8], max: usize, expected: Result<Option<usize>, R
 }
 
 #[track_caller]
-fn parse<R>(input: &[u8], look: impl FnOnce(Result<Head<'_>, Reject>) -> R) -> R {
+fn parse<R>(input: &[u8], look: impl FnOnce(Result<(Head<'_>, Known<'_>), Reject>) -> R) -> R {
     let mut slots = [const { MaybeUninit::uninit() }; head::SLOTS_READY];
     look(head::parse(input, &mut slots, &Limits::DEFAULT))
 }
@@ -106,10 +106,10 @@ fn a_head_of_the_limit_passes_and_one_more_byte_names_what_is_too_long() {
 #[test]
 fn a_head_is_taken_apart() {
     parse(b"POST /a?b HTTP/1.1\r\nhOsT: x\r\nConnection: foo, Close\r\nX:  a b \t\r\n\r\n", |head| {
-        let head = head.unwrap();
+        let (head, known) = head.unwrap();
         assert_eq!((head.method, head.target, head.version), (Method::Post, "/a?b", Version::Http11));
-        assert_eq!(head.known.host, Some(&b"x"[..]));
-        assert!(head.known.close && !head.known.keep_alive);
+        assert_eq!(known.host, Some(&b"x"[..]));
+        assert!(known.close && !known.keep_alive);
         assert_eq!(head.fields.get("x"), Some(&b"a b"[..]));
         assert_eq!(head.fields.len(), 3);
     });
@@ -130,7 +130,7 @@ fn connection_is_a_list_of_whole_options_over_all_lines() {
         ("Connection:", false, false),
     ] {
         parse(format!("GET / HTTP/1.1\r\n{lines}\r\n\r\n").as_bytes(), |head| {
-            let known = head.unwrap().known;
+            let known = head.unwrap().1;
             assert_eq!((known.close, known.keep_alive), (close, keep_alive), "{lines}");
         });
     }
@@ -196,12 +196,12 @@ fn only_well_formed_versions_other_than_1_x_are_505() {
     }
     let mut head = b"GET / HTTP/1.2\r\n\r\n".to_vec();
     assert!(head::lower_version(&mut head));
-    parse(&head, |head| assert_eq!(head.unwrap().version, Version::Http11));
+    parse(&head, |head| assert_eq!(head.unwrap().0.version, Version::Http11));
 }
 
 #[test]
 fn more_fields_than_slots_are_told_apart_from_faults() {
     let head = |count: usize| format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(count)).into_bytes();
-    parse(&head(64), |head| assert_eq!(head.unwrap().fields.len(), 64));
+    parse(&head(64), |head| assert_eq!(head.unwrap().0.fields.len(), 64));
     refuses(&head(65), Reject::TooManyFields);
 }

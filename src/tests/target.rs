@@ -8,9 +8,15 @@ use crate::target::{self, Form};
 fn read(line: &str, host: &str) -> Result<(Form, String, Option<String>, Option<String>, bool), Reject> {
     let input = format!("{line} HTTP/1.1\r\n{host}\r\n");
     let mut slots = [const { MaybeUninit::uninit() }; 8];
-    let head = head::parse(input.as_bytes(), &mut slots, &Limits::DEFAULT)?;
-    let t = target::read(&head)?;
-    Ok((t.form, t.path.to_owned(), t.query.map(str::to_owned), t.host.map(str::to_owned), t.escaped))
+    let (head, known) = head::parse(input.as_bytes(), &mut slots, &Limits::DEFAULT)?;
+    let t = target::read(&head, known.host)?;
+    Ok((
+        t.form,
+        t.path.to_owned(),
+        t.query.map(str::to_owned),
+        t.host.map(|h| String::from_utf8(h.to_vec()).unwrap()),
+        t.escaped,
+    ))
 }
 
 #[track_caller]
