@@ -490,7 +490,17 @@ impl Connection {
 
     /// Bytes of memory held beside the struct itself.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.held.capacity() + self.unsent_len()
+        self.held.capacity() + self.unsent.as_ref().map_or(0, |unsent| unsent.held_bytes())
+    }
+
+    /// The part of it that came from the pool.
+    pub(crate) fn input_capacity(&self) -> usize {
+        self.held.capacity()
+    }
+
+    /// Whether a budget stopped it: input that could be served is held.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.more
     }
 
     /// Gives its memory back to the loop. The last call.

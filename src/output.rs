@@ -168,6 +168,15 @@ impl Unsent {
         self.len == 0
     }
 
+    /// Memory behind it, the parts included that were sent already.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let memory = |segment: &Borrowed| match segment {
+            Borrowed::Owned(bytes) => bytes.capacity(),
+            Borrowed::Static(_) | Borrowed::Shared(_) => 0,
+        };
+        self.segments.iter().map(memory).sum()
+    }
+
     /// Appends a segment of which the first `sent` bytes are gone already.
     fn push(&mut self, mut segment: Borrowed, sent: usize) {
         let len = segment.as_slice().len() - sent;

@@ -19,6 +19,12 @@
 //! assert_eq!(link.answers()[0].text(), "43");
 //! ```
 
+mod peer;
+mod random;
+mod script;
+mod simulation;
+mod world;
+
 use std::borrow::BorrowMut;
 use std::collections::VecDeque;
 use std::io::{self, Read as _};
@@ -31,6 +37,9 @@ use crate::held::PADDING_LEN;
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
 use crate::route::{Routes, Table};
+
+pub use script::Script;
+pub use simulation::{ClientId, Outcome, Simulation};
 
 /// Sends requests to a table and its state. See the [module](self).
 pub struct Client<S: 'static> {

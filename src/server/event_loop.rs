@@ -614,6 +614,46 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 }
 
+/// What a simulator sees of a connection between two turns.
+#[derive(Debug)]
+pub(crate) struct View<'e, K> {
+    pub(crate) socket: &'e K,
+    pub(crate) connection: &'e Connection,
+    /// It has its turn next time, without an event.
+    pub(crate) queued: bool,
+    pub(crate) has_timer: bool,
+}
+
+impl<N: Net, S: 'static> EventLoop<N, S> {
+    pub(crate) fn views(&self) -> impl Iterator<Item = View<'_, N::Socket>> {
+        self.slots.iter().zip(0..).filter_map(|(slot, index)| {
+            let Open { connection, socket, queued, .. } = slot.open.as_ref()?;
+            let has_timer = connection.deadline(&self.limits).is_none_or(|at| self.timers.bucket(index) <= Bucket::of(at));
+            Some(View { socket, connection, queued: *queued, has_timer })
+        })
+    }
+
+    /// Whether the books balance: slots, buffers, timers.
+    pub(crate) fn audit(&self) -> Result<(), String> {
+        let open = self.slots.iter().filter(|slot| slot.open.is_some()).count();
+        let free = self.free.len() + self.freed.len();
+        let held: usize = self.views().map(|view| view.connection.input_capacity()).sum();
+        if open != self.stats.open || open + free != self.slots.len() {
+            return Err(format!("{open} of {} slots are open, {free} free", self.slots.len()));
+        }
+        if held != self.workspace.pool.held_bytes() {
+            return Err(format!("{held} bytes are held, {} counted", self.workspace.pool.held_bytes()));
+        }
+        if !self.workspace.output.is_empty() {
+            return Err("output was left behind for whoever comes next".to_owned());
+        }
+        if self.timers.linked() > open {
+            return Err(format!("{} timers for {open} connections", self.timers.linked()));
+        }
+        Ok(())
+    }
+}
+
 fn tell(hook: &mut Option<Hook>, event: Event<'_>) {
     if let Some(hook) = hook {
         hook(&event);
