@@ -13,6 +13,8 @@ use crate::method::Method;
 use crate::reject::Reject;
 use crate::target;
 
+pub use crate::explore::{Report, Violation, explore};
+
 /// A head with everything that the layers below the routes know about it, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Understood {

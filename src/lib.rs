@@ -36,6 +36,9 @@ mod server;
 pub mod internals;
 pub mod testing;
 
+#[cfg(any(test, feature = "internals"))]
+mod explore;
+
 pub use connection::CloseReason;
 pub use framing::Framing;
 pub use head::{Fields, Version};

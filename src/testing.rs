@@ -38,6 +38,15 @@ use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
 use crate::route::{Routes, Table};
 
+#[cfg(any(test, feature = "internals"))]
+pub(crate) use {
+    peer::{Log, Peer, Way},
+    random::Random,
+    script::{Reading, Step},
+    simulation::Driver,
+    world::{Chaos, Outage, World},
+};
+
 pub use script::Script;
 pub use simulation::{ClientId, Outcome, Simulation};
 
@@ -426,7 +435,7 @@ impl Answer {
 
 /// Takes answers apart, strictly: whatever a client could stumble over is a panic.
 #[track_caller]
-fn parse_answers(bytes: &[u8], is_head: impl Fn(usize) -> bool) -> Vec<Answer> {
+pub(crate) fn parse_answers(bytes: &[u8], is_head: impl Fn(usize) -> bool) -> Vec<Answer> {
     let mut answers: Vec<Answer> = Vec::new();
     let mut finals = 0;
     let mut rest = bytes;

@@ -82,6 +82,8 @@ struct Open<K> {
     watches_writable: bool,
     /// It stands in `resumable`.
     queued: bool,
+    /// Shutdown had it read once more.
+    parting: bool,
 }
 
 #[derive(Debug)]
@@ -316,7 +318,13 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                     *writable = true;
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
-                let sent = net.send(socket, slices)?;
+                let sent = net.send(socket, slices);
+                let again = match &sent {
+                    Ok(n) => !N::SHORT_READ_DRAINS && *n < slices.iter().map(|slice| slice.len()).sum(),
+                    Err(error) => error.kind() == io::ErrorKind::Interrupted,
+                };
+                *writable = again;
+                let sent = if again && sent.is_err() { Ok(0) } else { sent }?;
                 budget = budget.saturating_sub(sent);
                 Ok(sent)
             });
@@ -361,9 +369,12 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
         if self.workspace.closing && open.connection.is_idle() && !open.readable {
             let is_new = open.connection.unserved_since().is_some_and(|since| self.now < since.after(FIRST_BYTE_GRACE));
-            if !is_new {
+            if !is_new && open.parting {
                 return self.close(index, CloseReason::Drained);
             }
+            // It was busy when the others were read once more.
+            open.readable = !is_new;
+            open.parting = !is_new;
         }
         let watch = open.connection.wants_write();
         let asked = match (open.registered, watch && !open.watches_writable) {
@@ -396,6 +407,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         let Some(open) = self.slots[index as usize].open.as_mut() else { return };
         match open.connection.deadline(&self.limits) {
             Some(deadline) if deadline > self.now => return self.timers.set(index, deadline, self.now),
+            // What it waits for may be there already, and is looked at in the next turn.
+            Some(_) if open.queued => return self.timers.set(index, Tick(self.now.0 + 1), self.now),
             _ => {}
         }
         let mut turn = Turn {
@@ -476,6 +489,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             registered: false,
             watches_writable: false,
             queued: false,
+            parting: false,
         };
         let index = match self.free.pop() {
             Some(index) => {
@@ -563,6 +577,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             self.accept_waiting();
         }
         self.accept.open = false;
+        self.accept.paused_until = None;
         self.net.close_listener();
         self.stage =
             Stage::Closing { hush: self.now.after(FIRST_BYTE_GRACE), ends: self.now.after(self.limits.drain_timeout) };
@@ -576,6 +591,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             let Some(open) = self.slots[index as usize].open.as_mut() else { continue };
             if open.connection.is_idle() && !open.queued {
                 open.readable = true;
+                open.parting = true;
                 self.serve(index);
             }
         }
@@ -628,7 +644,9 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     pub(crate) fn views(&self) -> impl Iterator<Item = View<'_, N::Socket>> {
         self.slots.iter().zip(0..).filter_map(|(slot, index)| {
             let Open { connection, socket, queued, .. } = slot.open.as_ref()?;
-            let has_timer = connection.deadline(&self.limits).is_none_or(|at| self.timers.bucket(index) <= Bucket::of(at));
+            // One that is overdue waits for the next bucket.
+            let due = |at: Tick| Bucket::of(at.max(Tick(self.now.0 + 1)));
+            let has_timer = connection.deadline(&self.limits).is_none_or(|at| self.timers.bucket(index) <= due(at));
             Some(View { socket, connection, queued: *queued, has_timer })
         })
     }

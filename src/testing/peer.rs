@@ -34,7 +34,7 @@ pub(crate) enum Stage {
 
 /// How lively the way between client and server is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Link {
+pub(crate) struct Way {
     /// Of a thousand looks, in how many something moves.
     pub(crate) pace: u32,
     /// The most bytes that move at once.
@@ -56,9 +56,15 @@ pub(crate) struct Log {
     pub(crate) settled: Option<Tick>,
     /// A send was not taken whole; since when nothing more was taken.
     pub(crate) unsent_since: Option<Tick>,
+    /// When a send last took the rest of what had had to wait.
+    pub(crate) caught_up: Tick,
     pub(crate) write_shut: Option<Tick>,
     pub(crate) received_at_shut: Option<u64>,
     pub(crate) closed: Option<Tick>,
+    pub(crate) closed_turn: u64,
+    /// When output was last offered that did not have to wait for other output, and `caught_up` at that time.
+    pub(crate) offered: Tick,
+    pub(crate) caught_up_before: Tick,
     /// The server saw the end of the client's bytes, or a reset.
     pub(crate) eof_seen: bool,
     pub(crate) reset_seen: bool,
@@ -86,7 +92,7 @@ impl Log {
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     pub(crate) stage: Stage,
-    pub(crate) link: Link,
+    pub(crate) way: Way,
 
     // the client
     steps: VecDeque<Step>,
@@ -137,11 +143,11 @@ pub(crate) enum Outlook {
 }
 
 impl Peer {
-    pub(crate) fn new(address: SocketAddr, script: Script, link: Link, now_ms: u64) -> Peer {
+    pub(crate) fn new(address: SocketAddr, script: Script, way: Way, now_ms: u64) -> Peer {
         Peer {
             address,
             stage: Stage::Away,
-            link,
+            way,
             steps: script.steps,
             wake_ms: now_ms.saturating_add(u64::try_from(script.connects_after.as_millis()).unwrap_or(u64::MAX)),
             reading: Reading::Freely,
@@ -182,7 +188,7 @@ impl Peer {
 
     /// Linux tells only when a third of the buffer is free.
     fn has_space(&self) -> bool {
-        self.link.sent_max - self.sent.len() >= (self.link.sent_max / 3).max(1)
+        self.way.sent_max - self.sent.len() >= (self.way.sent_max / 3).max(1)
     }
 
     /// Whether the client has read everything that it will ever get.
@@ -207,9 +213,9 @@ impl Peer {
         had_reason
     }
 
-    /// Reasons do not outlive the turn that found nothing more.
-    pub(crate) fn forget_reasons(&mut self) {
-        if self.drained {
+    /// Reasons do not outlive the turn after the one that found nothing more.
+    pub(crate) fn forget_reasons(&mut self, turn: u64) {
+        if self.drained && self.log.drained_turn + 2 < turn {
             self.reasons = 0;
         }
     }
@@ -233,7 +239,7 @@ impl Peer {
         }
         let there = self.stage == Stage::Open || self.stage == Stage::Queued;
         let moves_in = if there {
-            (!self.outbox.is_empty() && self.inbox.len() < self.link.inbox_max)
+            (!self.outbox.is_empty() && self.inbox.len() < self.way.inbox_max)
                 || (self.outbox.is_empty() && self.outbox_ends && !self.inbox_ended)
         } else {
             !self.outbox.is_empty()
@@ -348,8 +354,8 @@ impl Peer {
     fn carry_to_server(&mut self, random: &mut Random) {
         match self.stage {
             Stage::Open | Stage::Queued if !self.reset => {
-                let room = self.link.inbox_max.saturating_sub(self.inbox.len());
-                let most = self.outbox.len().min(room).min(self.link.piece_max);
+                let room = self.way.inbox_max.saturating_sub(self.inbox.len());
+                let most = self.outbox.len().min(room).min(self.way.piece_max);
                 if most > 0 {
                     let piece = random.len(1, most);
                     self.inbox.extend(self.outbox.drain(..piece));
@@ -389,7 +395,7 @@ impl Peer {
         }
         let most = match self.reading {
             Reading::Never => 0,
-            Reading::Freely => self.link.piece_max,
+            Reading::Freely => self.way.piece_max,
             Reading::Slowly { .. } if now_ms < self.read_ms => 0,
             Reading::Slowly { bytes, every_ms } => {
                 self.read_ms = now_ms + every_ms;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::peer::Link;
+use super::peer::Way;
 use super::random::Random;
 use super::script::Script;
 use super::world::{Chaos, SimulatedNet, World};
@@ -121,13 +121,13 @@ impl<S: 'static> Simulation<S> {
         let mut random = Random::new(self.seed);
         let mut world = World::new(random.clone(), Chaos::USUAL);
         for script in self.clients {
-            let link = Link {
+            let way = Way {
                 pace: *random.pick(&[1000, 500, 200]),
                 piece_max: *random.pick(&[1 << 20, 1460, 100, 1]),
                 inbox_max: random.len(1, 256 << 10),
                 sent_max: random.len(1, 256 << 10),
             };
-            world.add(script, link);
+            world.add(script, way);
         }
         world.wishes = self.shutdowns.iter().map(|(at, delay)| (Tick(0).after(*at).0, *delay)).collect();
         let mut driver = Driver::<S, true>::new(world, self.routes, self.state, self.limits);
@@ -236,7 +236,17 @@ impl<S: 'static, const DRAINS: bool> Driver<S, DRAINS> {
         let world = Rc::new(RefCell::new(world));
         let net = SimulatedNet(Rc::clone(&world));
         let events = EventLoop::new(net, routes, state, limits.clone(), usize::MAX, Some(Box::new(hook)));
-        Driver { events, world, limits, told, reasons, answer_bytes_max: 0, held_bytes_peak: 0, requests: 0, wake_by: None }
+        Driver {
+            events,
+            world,
+            limits,
+            told,
+            reasons,
+            answer_bytes_max: 0,
+            held_bytes_peak: 0,
+            requests: 0,
+            wake_by: None,
+        }
     }
 
     /// Turns until the loop has stopped, and looks at everything after each turn, with other eyes as well.
@@ -248,6 +258,7 @@ impl<S: 'static, const DRAINS: bool> Driver<S, DRAINS> {
             self.check(before)?;
             look(self)?;
             if !goes_on {
+                self.world.borrow_mut().run_out();
                 return self.check_end();
             }
             let world = &mut *self.world.borrow_mut();
@@ -311,10 +322,10 @@ impl<S: 'static, const DRAINS: bool> Driver<S, DRAINS> {
                 return Err(format!("client {client}: a deadline without a timer"));
             }
             let deadline = connection.deadline(&self.limits);
-            if deadline.is_some_and(|deadline| deadline.0 + BUCKET_MS <= world.tick.0) {
+            if deadline.is_some_and(|deadline| deadline.0 + BUCKET_MS <= world.tick.0) && !view.queued {
                 return Err(format!("client {client}: the deadline {deadline:?} was missed at {:?}", world.tick));
             }
-            let wake_by = deadline.map(|deadline| deadline.0 + BUCKET_MS);
+            let wake_by = deadline.map(|deadline| deadline.0.max(world.tick.0 + 1) + BUCKET_MS);
             self.wake_by = self.wake_by.into_iter().chain(wake_by).min();
             let peer = &world.peers[client];
             if view.queued {

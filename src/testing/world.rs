@@ -15,7 +15,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::peer::{End, Link, Outlook, Peer, Stage};
+use super::peer::{End, Outlook, Peer, Stage, Way};
 use super::random::Random;
 use super::script::Script;
 use crate::connection::Tick;
@@ -129,6 +129,9 @@ const UNIX_MS_AT_START: u64 = 946_684_800_000;
 /// More turns in a row without a reason than this are a spin.
 const IDLE_TURNS_MAX: u32 = 3;
 
+/// More than any client needs to take what it was sent.
+const RUN_OUT_STEPS_MAX: u32 = 1_000_000;
+
 /// The longest pause of accepting that counts as trying.
 const ACCEPT_PAUSE_MAX: Duration = Duration::from_millis(500);
 
@@ -169,10 +172,10 @@ impl World {
     }
 
     /// Adds a client, and says which it is.
-    pub(crate) fn add(&mut self, script: Script, link: Link) -> usize {
+    pub(crate) fn add(&mut self, script: Script, way: Way) -> usize {
         let index = self.peers.len();
         let address = SocketAddr::from((Ipv4Addr::new(10, 0, (index >> 8) as u8, index as u8), 40_000));
-        self.peers.push(Peer::new(address, script, link, self.now_ms));
+        self.peers.push(Peer::new(address, script, way, self.now_ms));
         index
     }
 
@@ -213,7 +216,7 @@ impl World {
 
     fn stir_all(&mut self) {
         for index in 0..self.peers.len() {
-            if self.random.chance(self.peers[index].link.pace) {
+            if self.random.chance(self.peers[index].way.pace) {
                 self.stir(index);
             }
         }
@@ -260,6 +263,18 @@ impl World {
         }
     }
 
+    /// Lets the clients finish once the loop is gone.
+    pub(crate) fn run_out(&mut self) {
+        for _ in 0..RUN_OUT_STEPS_MAX {
+            match self.outlook() {
+                Outlook::Now => self.pass(1),
+                Outlook::At(at_ms) => self.pass(at_ms - self.now_ms),
+                Outlook::Never => return,
+            }
+            self.stir_all();
+        }
+    }
+
     fn outlook(&self) -> Outlook {
         let peers = self.peers.iter().map(|peer| peer.outlook(self.now_ms)).min().unwrap_or(Outlook::Never);
         let wishes = self.wishes.iter().map(|(at_ms, _)| Outlook::At(*at_ms)).min().unwrap_or(Outlook::Never);
@@ -279,6 +294,7 @@ impl World {
 
     fn wait(&mut self, timeout: Option<Duration>, drains: bool, events: &mut Vec<Ready>) {
         self.turn += 1;
+        self.note(|| format!("waits for {timeout:?}"));
         self.timeout = timeout;
         self.check_for_spin(timeout);
         self.check_listener(timeout);
@@ -287,7 +303,7 @@ impl World {
             if peer.log.settled.is_none() {
                 peer.log.settled = Some(Tick(self.now_ms));
             }
-            peer.forget_reasons();
+            peer.forget_reasons(self.turn);
         }
         if self.random.chance(self.chaos.interrupt) {
             self.progress = true;
@@ -570,6 +586,7 @@ impl<const DRAINS: bool> Net for SimulatedNet<DRAINS> {
         if world.random.chance(world.chaos.interrupt) {
             world.progress = true;
             world.peers[index].give_reason();
+            world.note(|| format!("client {index}: recv is interrupted"));
             return Err(io::ErrorKind::Interrupted.into());
         }
         let peer = &mut world.peers[index];
@@ -586,6 +603,7 @@ impl<const DRAINS: bool> Net for SimulatedNet<DRAINS> {
             if !peer.use_reason() && world.listening {
                 world.fail(|| format!("client {index} was read from without a reason"));
             }
+            world.note(|| format!("client {index}: recv would block"));
             return Err(io::ErrorKind::WouldBlock.into());
         }
         world.progress = true;
@@ -613,6 +631,16 @@ impl<const DRAINS: bool> Net for SimulatedNet<DRAINS> {
         if world.peers[index].log.write_shut.is_some() || offered == 0 {
             world.fail(|| format!("client {index}: a send of {offered} bytes, after the end or of nothing"));
         }
+        let log = &mut world.peers[index].log;
+        if log.unsent_since.is_none() {
+            log.offered = tick;
+            log.caught_up_before = log.caught_up;
+        }
+        if world.random.chance(world.chaos.interrupt) {
+            world.progress = true;
+            world.peers[index].log.unsent_since.get_or_insert(tick);
+            return Err(io::ErrorKind::Interrupted.into());
+        }
         if world.random.chance(100) && world.peers[index].log.unsent_since.is_none() {
             world.check_date(slices.first().map_or(&[], |slice| slice));
         }
@@ -623,7 +651,7 @@ impl<const DRAINS: bool> Net for SimulatedNet<DRAINS> {
             world.progress = true;
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        let mut taken = offered.min(peer.link.sent_max - peer.sent.len());
+        let mut taken = offered.min(peer.way.sent_max - peer.sent.len());
         if random.chance(chaos.short_send) {
             taken = random.len(0, taken);
         }
@@ -638,6 +666,9 @@ impl<const DRAINS: bool> Net for SimulatedNet<DRAINS> {
         let log = &mut peer.log;
         if taken > 0 {
             (log.active, log.settled) = (tick, None);
+        }
+        if taken == offered && log.unsent_since.is_some() {
+            log.caught_up = tick;
         }
         log.unsent_since = match log.unsent_since {
             _ if taken == offered => None,
@@ -678,10 +709,11 @@ impl<const DRAINS: bool> Net for SimulatedNet<DRAINS> {
         let world = &mut *self.0.borrow_mut();
         world.progress = true;
         world.sockets_open -= 1;
-        let (tick, index) = (world.tick, socket.peer);
+        let (tick, turn, index) = (world.tick, world.turn, socket.peer);
         let peer = &mut world.peers[index];
         peer.stage = Stage::Closed;
         peer.log.closed = Some(tick);
+        peer.log.closed_turn = turn;
         world.stale.extend(peer.token.take());
         if reset || !peer.inbox.is_empty() {
             peer.inbox.clear();
