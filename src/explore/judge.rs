@@ -203,7 +203,7 @@ fn is_part(bytes: &[u8], answer: &[u8]) -> bool {
             let len = line_len(bytes).min(line_len(answer));
             bytes[..len] == answer[..len]
                 || interim.starts_with(bytes)
-                || b"HTTP/1.1 408".starts_with(&bytes[..12.min(bytes.len())])
+                || REFUSALS.iter().any(|refusal| refusal.starts_with(&bytes[..bytes.len().min(12)]))
         }
         Some(at) => {
             let answer_head = answer.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or(0);
@@ -289,7 +289,7 @@ pub(super) fn judge(
         |status| got.refused.is_none_or(|refused| refused == status) && (got.refused.is_some() || can_lose);
     match reason {
         CloseReason::FirstByteTimeout | CloseReason::IdleTimeout | CloseReason::WriteTimeout => {
-            if got.refused.is_some() {
+            if got.refused.is_some() && reason != CloseReason::WriteTimeout {
                 return wrong("a refusal for no reason");
             }
             match Deadlines::new(plan, log, limits, read, false).filter(|due| due.matches(reason)) {
@@ -441,7 +441,7 @@ impl Deadlines {
             Some(last) => between(log.when(last.end)?, limits.idle_timeout, Kind::Idle),
         };
         let Some(message) = plan.messages.get(at).filter(|message| message.start < read) else { return idle(at) };
-        let Message { start, head_end, answered_at, ends, .. } = *message;
+        let Message { start, head_end, answered_at, ends, skips, .. } = *message;
         let Some(answered_at) = answered_at else {
             // It breaks a rule at some byte. Until then it is a head or a body like others.
             let least = log.when(start + 1)?;
@@ -458,7 +458,7 @@ impl Deadlines {
             due.in_body = Some(false);
             return Some(due);
         }
-        if ends && answered_at == head_end {
+        if ends && answered_at == head_end && !skips {
             return None;
         }
         let earned = (read - head_end) * 1000 / u64::from(limits.body_bytes_per_second_min);

@@ -17,6 +17,8 @@ pub(super) struct Message {
     pub(super) answered_at: Option<u64>,
     /// Nothing behind it is looked at.
     pub(super) ends: bool,
+    /// Its body is read and dropped.
+    pub(super) skips: bool,
     pub(super) status: u16,
     pub(super) content: Option<Vec<u8>>,
     pub(super) head_only: bool,
@@ -134,7 +136,17 @@ impl Writer<'_> {
         self.bytes.extend_from_slice(b"\r\n");
         let end = self.at();
         let answered_at = Some(end);
-        self.messages.push(Message { start, head_end: end, end, answered_at, ends, status, content, head_only });
+        self.messages.push(Message {
+            start,
+            head_end: end,
+            end,
+            answered_at,
+            ends,
+            skips: false,
+            status,
+            content,
+            head_only,
+        });
     }
 
     /// Request-line and fields that any request may have. Says whether the connection ends with it.
@@ -191,6 +203,7 @@ impl Writer<'_> {
         let end = self.at();
         let body_max = if wants == Wants::SmallBody { 64 } else { self.limits.body_bytes_max };
         let too_large = content.len() > body_max;
+        let skips = matches!(wants, Wants::None(..)) && !expects && (chunked || content.len() <= linger_max);
         let (status, answer, answered_at) = match wants {
             Wants::None(status, answer) => {
                 ends |= expects || content.len() > linger_max;
@@ -208,6 +221,7 @@ impl Writer<'_> {
             end,
             answered_at,
             ends,
+            skips,
             status,
             content: answer,
             head_only: false,
@@ -259,6 +273,7 @@ impl Writer<'_> {
             end,
             answered_at: None,
             ends: true,
+            skips: false,
             status,
             content: None,
             head_only: false,

@@ -404,11 +404,13 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     /// The bucket of a connection is due; its deadline may be later.
     fn handle_timer(&mut self, index: u32) {
+        if self.slots[index as usize].open.as_ref().is_some_and(|open| open.queued) {
+            // What it is waited for may be there already.
+            self.serve(index);
+        }
         let Some(open) = self.slots[index as usize].open.as_mut() else { return };
         match open.connection.deadline(&self.limits) {
             Some(deadline) if deadline > self.now => return self.timers.set(index, deadline, self.now),
-            // What it waits for may be there already, and is looked at in the next turn.
-            Some(_) if open.queued => return self.timers.set(index, Tick(self.now.0 + 1), self.now),
             _ => {}
         }
         let mut turn = Turn {
@@ -635,6 +637,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 pub(crate) struct View<'e, K> {
     pub(crate) socket: &'e K,
     pub(crate) connection: &'e Connection,
+    pub(crate) readable: bool,
     /// It has its turn next time, without an event.
     pub(crate) queued: bool,
     pub(crate) has_timer: bool,
@@ -643,11 +646,11 @@ pub(crate) struct View<'e, K> {
 impl<N: Net, S: 'static> EventLoop<N, S> {
     pub(crate) fn views(&self) -> impl Iterator<Item = View<'_, N::Socket>> {
         self.slots.iter().zip(0..).filter_map(|(slot, index)| {
-            let Open { connection, socket, queued, .. } = slot.open.as_ref()?;
+            let Open { connection, socket, readable, queued, .. } = slot.open.as_ref()?;
             // One that is overdue waits for the next bucket.
             let due = |at: Tick| Bucket::of(at.max(Tick(self.now.0 + 1)));
             let has_timer = connection.deadline(&self.limits).is_none_or(|at| self.timers.bucket(index) <= due(at));
-            Some(View { socket, connection, queued: *queued, has_timer })
+            Some(View { socket, connection, readable: *readable, queued: *queued, has_timer })
         })
     }
 

@@ -126,9 +126,8 @@ pub(crate) struct Peer {
     pub(crate) write_armed: bool,
     /// A send found no room, so there will be an event when there is some.
     pub(crate) no_space: bool,
-    /// Reasons to call `recv` that are not used up, and whether the last call used up all of them.
+    /// Reasons to call `recv` that are not used up.
     reasons: u32,
-    drained: bool,
     /// The end of the client's bytes was told, so that every read has a reason.
     pub(crate) end_told: bool,
     pub(crate) log: Log,
@@ -171,7 +170,6 @@ impl Peer {
             write_armed: false,
             no_space: false,
             reasons: 0,
-            drained: false,
             end_told: false,
             log: Log::default(),
         }
@@ -202,22 +200,18 @@ impl Peer {
     /// There is a reason to call `recv`.
     pub(crate) fn give_reason(&mut self) {
         self.reasons += 1;
-        self.drained = false;
     }
 
     /// A call of `recv` found the end of what is there. Returns whether there was a reason for it.
     pub(crate) fn use_reason(&mut self) -> bool {
         let had_reason = self.reasons > 0 || self.end_told;
         self.reasons = self.reasons.saturating_sub(1);
-        self.drained = true;
         had_reason
     }
 
-    /// Reasons do not outlive the turn after the one that found nothing more.
-    pub(crate) fn forget_reasons(&mut self, turn: u64) {
-        if self.drained && self.log.drained_turn + 2 < turn {
-            self.reasons = 0;
-        }
+    /// After a turn there is a reason left if the loop has not come to the end of what there was to read.
+    pub(crate) fn keep_reason(&mut self, is_left: bool) {
+        self.reasons = u32::from(is_left);
     }
 
     /// Bytes that the client has sent and the server has not read.

@@ -322,11 +322,12 @@ impl<S: 'static, const DRAINS: bool> Driver<S, DRAINS> {
                 return Err(format!("client {client}: a deadline without a timer"));
             }
             let deadline = connection.deadline(&self.limits);
-            if deadline.is_some_and(|deadline| deadline.0 + BUCKET_MS <= world.tick.0) && !view.queued {
+            if deadline.is_some_and(|deadline| deadline.0 + BUCKET_MS <= world.tick.0) {
                 return Err(format!("client {client}: the deadline {deadline:?} was missed at {:?}", world.tick));
             }
             let wake_by = deadline.map(|deadline| deadline.0.max(world.tick.0 + 1) + BUCKET_MS);
             self.wake_by = self.wake_by.into_iter().chain(wake_by).min();
+            world.peers[client].keep_reason(view.readable);
             let peer = &world.peers[client];
             if view.queued {
                 continue;

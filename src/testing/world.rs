@@ -303,7 +303,6 @@ impl World {
             if peer.log.settled.is_none() {
                 peer.log.settled = Some(Tick(self.now_ms));
             }
-            peer.forget_reasons(self.turn);
         }
         if self.random.chance(self.chaos.interrupt) {
             self.progress = true;
