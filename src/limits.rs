@@ -10,7 +10,7 @@ use std::time::Duration;
 /// use sprat::Limits;
 /// let limits = Limits { body_bytes_max: 4 << 20, ..Limits::DEFAULT };
 /// assert!(limits.check().is_ok());
-/// assert!(limits.worst_case_bytes_per_connection() < 5 << 20);
+/// assert!(limits.worst_case_bytes_per_connection() < 9 << 20);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
@@ -89,13 +89,17 @@ impl Limits {
         drain_timeout: Duration::from_secs(30),
     };
 
-    /// The most user-space bytes that one connection can hold: its slot, a partial head or body with what was
-    /// pipelined behind it, and unsent output up to the bound plus one answer of that size.
+    /// The most user-space bytes that one connection can hold: its slot, a partial head or body or what was pipelined
+    /// behind one, and unsent output up to the bound plus one answer of that size. Twice that, for buffers double when
+    /// they grow, and what is sent of a waiting segment comes back with the rest of it.
     ///
-    /// A handler that makes larger answers, and a row with its own `body_max`, adds to it.
+    /// A handler that makes larger answers, and a row with its own `body_max`, adds to it. All connections together
+    /// hold no more than [`connections_max`](Limits::connections_max) times this, and bodies no more than about
+    /// [`bodies_bytes_max`](Limits::bodies_bytes_max). The loop's own buffers come once: less than 1.5 MiB.
     pub const fn worst_case_bytes_per_connection(&self) -> usize {
         let input = self.head_bytes_max + self.body_bytes_max + READ_BUFFER_LEN;
-        512 + 2 * input + 2 * self.output_bytes_max
+        let output = 2 * self.output_bytes_max + SEGMENT_BYTES;
+        512 + 2 * input + 2 * output
     }
 
     /// Whether the settings make sense together.
@@ -137,6 +141,9 @@ impl Default for Limits {
         Limits::DEFAULT
     }
 }
+
+/// The most that is sent already of a segment of waiting output; see `output`.
+const SEGMENT_BYTES: usize = 32 << 10;
 
 /// The loop's read buffer. A connection can be left holding up to this much pipelined input.
 pub(crate) const READ_BUFFER_LEN: usize = 64 << 10;

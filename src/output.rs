@@ -146,6 +146,9 @@ impl Output {
     }
 }
 
+/// The most that waiting answers are merged into.
+const MERGED_BYTES_MAX: usize = 2 * COPY_BYTES_MAX;
+
 /// The loop's write buffer keeps this much room between turns.
 const KEEP_BYTES_MAX: usize = 256 << 10;
 
@@ -189,9 +192,10 @@ impl Unsent {
             segment = Borrowed::Owned(segment.as_slice()[sent..].to_vec());
         }
         self.len += len;
-        // Many small answers to a slow reader would otherwise become many small segments.
+        // Many small answers to a slow reader would otherwise become many small segments. Not without end: the memory
+        // of a segment comes back once all of it is sent, and a reader may always leave a little.
         if let (Some(Borrowed::Owned(last)), Borrowed::Owned(new)) = (self.segments.back_mut(), &segment)
-            && new.len() <= COPY_BYTES_MAX
+            && last.len() + new.len() <= MERGED_BYTES_MAX
         {
             last.extend_from_slice(new);
             return;

@@ -1,1 +1,3 @@
+//! What needs more than the crate itself: the long simulation, and the faults that it has to find.
 
+pub mod planted;

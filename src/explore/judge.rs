@@ -249,7 +249,9 @@ pub(super) fn judge(
     };
     let read = log.received_at_shut.unwrap_or(log.received_len());
     let answered = answered_by(plan, read);
-    let can_lose = plan.is_hasty || plan.stalls || log.answers_lost || log.failed;
+    // To a method that is cut, a refusal has content, which a client that sent HEAD does not wait for.
+    let is_head = plan.messages.get(got.same).is_some_and(|message| message.head_only);
+    let can_lose = plan.is_hasty || plan.stalls || log.answers_lost || log.failed || (is_head && got.part);
     let wrong = |what: &str| {
         Err(format!(
             "{what}: closed because {reason:?}, {got:?} of {transcript:?}; read {read}, answered {answered}, may lose {can_lose}; {}",

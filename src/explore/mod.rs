@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use judge::{Deadlines, Shutdown, judge};
 use plan::Plan;
-use table::{Api, App, LONG_MAX};
+use table::{Api, App};
 
 use crate::limits::Limits;
 use crate::route::Table;
@@ -95,7 +95,7 @@ fn run<const DRAINS: bool>(seed: u64, verbose: bool) -> Result<Report, String> {
         }
     }
     let mut driver = Driver::<App, DRAINS>::new(world, Api::ROUTES, App, limits.clone());
-    driver.answer_bytes_max = LONG_MAX as usize;
+    driver.answer_bytes_max = plans.iter().map(|plan| plan.answer_bytes_max).collect();
     let mut listener_closed = None;
     driver.run(|driver| {
         let world = driver.world.borrow();

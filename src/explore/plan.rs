@@ -30,6 +30,8 @@ pub(super) struct Plan {
     pub(super) messages: Vec<Message>,
     pub(super) bytes: Vec<u8>,
     pub(super) script: Script,
+    /// The largest content that it asks for.
+    pub(super) answer_bytes_max: usize,
     /// It shuts down its sending side, or closes, once all is sent.
     pub(super) says_end: bool,
     /// It may close or reset before it has read everything.
@@ -298,11 +300,11 @@ impl Plan {
         if flood {
             let target = *writer.random.pick(&["/constant", "/id/7"]);
             let content = if target == "/id/7" { "7" } else { "constant" };
-            for _ in 0..writer.random.between(100, 3000) {
+            for _ in 0..writer.random.between(100, 6000) {
                 writer.get(target, 200, Some(content.into()));
             }
         } else {
-            for _ in 0..writer.random.any_size(12) {
+            for _ in 0..=writer.random.any_size(16) {
                 writer.add();
             }
         }
@@ -310,7 +312,9 @@ impl Plan {
         if random.chance(100) && !bytes.is_empty() {
             bytes.truncate(random.len(0, bytes.len()));
         }
+        let contents = messages.iter().filter_map(|message| message.content.as_ref());
         let mut plan = Plan {
+            answer_bytes_max: contents.map(Vec::len).max().unwrap_or(0),
             messages,
             bytes,
             script: Script::new(),

@@ -131,8 +131,6 @@ impl<S: 'static> Simulation<S> {
         }
         world.wishes = self.shutdowns.iter().map(|(at, delay)| (Tick(0).after(*at).0, *delay)).collect();
         let mut driver = Driver::<S, true>::new(world, self.routes, self.state, self.limits);
-        // Answers by value are the handlers' own memory.
-        driver.answer_bytes_max = usize::MAX / 4;
         if let Err(fault) = driver.run(|_| Ok(())) {
             panic!("seed {}: {fault}", self.seed);
         }
@@ -210,8 +208,8 @@ pub(crate) struct Driver<S: 'static, const DRAINS: bool> {
     told: Told,
     /// Why each client's connection was closed.
     pub(crate) reasons: Vec<Option<CloseReason>>,
-    /// The largest answer that a handler makes.
-    pub(crate) answer_bytes_max: usize,
+    /// The largest answer that each client asks for, if that is known.
+    pub(crate) answer_bytes_max: Vec<usize>,
     /// The most that one connection held.
     pub(crate) held_bytes_peak: usize,
     requests: u64,
@@ -242,7 +240,7 @@ impl<S: 'static, const DRAINS: bool> Driver<S, DRAINS> {
             limits,
             told,
             reasons,
-            answer_bytes_max: 0,
+            answer_bytes_max: Vec::new(),
             held_bytes_peak: 0,
             requests: 0,
             wake_by: None,
@@ -309,12 +307,16 @@ impl<S: 'static, const DRAINS: bool> Driver<S, DRAINS> {
         {
             return Err(format!("the wait of {:?} from {before:?} is longer than a deadline allows", world.timeout));
         }
-        let ceiling = self.limits.worst_case_bytes_per_connection().saturating_add(2 * self.answer_bytes_max);
         for view in self.events.views() {
             let client = view.socket.peer;
             let connection = view.connection;
             let held = connection.held_bytes();
             self.held_bytes_peak = self.held_bytes_peak.max(held);
+            // Answers made by value are the handlers' own memory.
+            let ceiling = match self.answer_bytes_max.get(client) {
+                Some(answer) => self.limits.worst_case_bytes_per_connection() + 2 * answer,
+                None => usize::MAX,
+            };
             if held > ceiling {
                 return Err(format!("client {client}: {held} bytes are held, which is more than {ceiling}"));
             }

@@ -265,6 +265,9 @@ impl World {
 
     /// Lets the clients finish once the loop is gone.
     pub(crate) fn run_out(&mut self) {
+        for peer in &mut self.peers {
+            (peer.way.pace, peer.way.piece_max) = (1000, usize::MAX);
+        }
         for _ in 0..RUN_OUT_STEPS_MAX {
             match self.outlook() {
                 Outlook::Now => self.pass(1),
