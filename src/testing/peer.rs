@@ -247,7 +247,7 @@ impl Peer {
             return Outlook::Now;
         }
         let mut next = Outlook::Never;
-        if takes && !self.sent.is_empty() {
+        if takes && !reads && !self.sent.is_empty() {
             next = Outlook::At(self.read_ms);
         }
         let script = match self.steps.front() {
