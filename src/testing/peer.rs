@@ -70,6 +70,9 @@ pub(crate) struct Log {
     pub(crate) reset_seen: bool,
     /// A call on the socket failed though the client did nothing wrong.
     pub(crate) failed: bool,
+    /// The last turn in which bytes came that no answer followed yet, and the most turns that it took to answer.
+    pub(crate) asked_turn: Option<u64>,
+    pub(crate) wait_turns_max: u64,
     /// The turn in which `recv` last found nothing more.
     pub(crate) drained_turn: u64,
     /// The close came too early for bytes that the client had sent: what it had not read by then is lost.

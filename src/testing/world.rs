@@ -247,6 +247,9 @@ impl World {
         let before = (peer.inbox.len(), peer.sent.len(), peer.inbox_ended, peer.reset, peer.end);
         peer.stir(self.now_ms, &mut self.random);
         let after = (peer.inbox.len(), peer.sent.len(), peer.inbox_ended, peer.reset, peer.end);
+        if after.0 > before.0 {
+            peer.log.asked_turn = Some(self.turn);
+        }
         if before != after {
             self.note(|| {
                 let (inbox, sent, ended, reset, end) = after;
@@ -628,7 +631,7 @@ impl<const DRAINS: bool> Net for SimulatedNet<DRAINS> {
     fn send(&mut self, socket: &mut SimulatedSocket, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let world = &mut *self.0.borrow_mut();
         world.interfere();
-        let (tick, index) = (world.tick, socket.peer);
+        let (tick, turn, index) = (world.tick, world.turn, socket.peer);
         let offered: usize = slices.iter().map(|slice| slice.len()).sum();
         if world.peers[index].log.write_shut.is_some() || offered == 0 {
             world.fail(|| format!("client {index}: a send of {offered} bytes, after the end or of nothing"));
@@ -668,6 +671,8 @@ impl<const DRAINS: bool> Net for SimulatedNet<DRAINS> {
         let log = &mut peer.log;
         if taken > 0 {
             (log.active, log.settled) = (tick, None);
+            let waited = log.asked_turn.take().map_or(0, |asked| turn - asked);
+            log.wait_turns_max = log.wait_turns_max.max(waited);
         }
         if taken == offered && log.unsent_since.is_some() {
             log.caught_up = tick;
