@@ -108,6 +108,7 @@ pub(crate) struct World {
     pub(crate) timeout: Option<Duration>,
     progress: bool,
     idle_turns: u32,
+    calls_in_turn: u32,
     /// Nothing will happen any more, and the loop would wait for ever.
     pub(crate) quiet: bool,
     pub(crate) fault: Option<String>,
@@ -128,6 +129,9 @@ const UNIX_MS_AT_START: u64 = 946_684_800_000;
 
 /// More turns in a row without a reason than this are a spin.
 const IDLE_TURNS_MAX: u32 = 3;
+
+/// More calls than any turn makes.
+const CALLS_IN_TURN_MAX: u32 = 1_000_000;
 
 /// More than any client needs to take what it was sent.
 const RUN_OUT_STEPS_MAX: u32 = 1_000_000;
@@ -165,6 +169,7 @@ impl World {
             timeout: None,
             progress: true,
             idle_turns: 0,
+            calls_in_turn: 0,
             quiet: false,
             fault: None,
             verbose: false,
@@ -260,6 +265,9 @@ impl World {
 
     /// Other things happen at the same time.
     fn interfere(&mut self) {
+        self.calls_in_turn += 1;
+        // Not as a fault for later: a turn that spins does not come to an end.
+        assert!(self.calls_in_turn < CALLS_IN_TURN_MAX, "the loop spins inside a turn");
         if self.random.chance(self.chaos.stir) && !self.peers.is_empty() {
             let index = self.random.len(0, self.peers.len() - 1);
             self.stir(index);
@@ -305,6 +313,7 @@ impl World {
         self.check_for_spin(timeout);
         self.check_listener(timeout);
         self.progress = false;
+        self.calls_in_turn = 0;
         for peer in &mut self.peers {
             if peer.log.settled.is_none() {
                 peer.log.settled = Some(Tick(self.now_ms));
