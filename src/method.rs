@@ -50,7 +50,7 @@ impl Method {
     ];
 
     /// The method that this token names; [`Method::Other`] for all tokens that are not standard.
-    #[inline]
+    #[inline(always)]
     pub const fn from_token(token: &[u8]) -> Method {
         match token {
             b"GET" => Method::Get,

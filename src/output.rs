@@ -112,15 +112,19 @@ impl Output {
     }
 
     /// Empties the buffer, keeping its room unless it grew out of proportion.
+    #[inline]
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
-        if self.bytes.capacity() > KEEP_BYTES_MAX {
-            self.bytes.shrink_to(KEEP_BYTES_MAX);
+        if self.bytes.capacity() > KEEP_BYTES_MAX || !self.pieces.is_empty() {
+            self.clear_unusual();
         }
-        if !self.pieces.is_empty() {
-            self.pieces.clear();
-            self.pieces_len = 0;
-        }
+    }
+
+    #[cold]
+    fn clear_unusual(&mut self) {
+        self.bytes.shrink_to(KEEP_BYTES_MAX);
+        self.pieces.clear();
+        self.pieces_len = 0;
     }
 
     /// Moves what is left after `sent` bytes to the end of a connection's own queue.

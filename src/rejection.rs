@@ -28,6 +28,8 @@ struct Inner {
     error: Option<Cow<'static, str>>,
     message: Cow<'static, str>,
     path: Option<String>,
+    /// What is not shown: it may quote the peer.
+    detail: Option<String>,
     fields: Vec<(Cow<'static, str>, Cow<'static, str>)>,
 }
 
@@ -35,7 +37,8 @@ impl Rejection {
     /// A refusal whose body is `message` as text/plain.
     #[cold]
     pub fn text(status: Status, message: impl Into<Cow<'static, str>>) -> Rejection {
-        Rejection(Box::new(Inner { status, error: None, message: message.into(), path: None, fields: Vec::new() }))
+        let (error, path, detail, fields) = (None, None, None, Vec::new());
+        Rejection(Box::new(Inner { status, error, message: message.into(), path, detail, fields }))
     }
 
     /// A refusal whose body is JSON. An empty `message` is left out.
@@ -54,6 +57,13 @@ impl Rejection {
     #[must_use]
     pub fn at(mut self, path: impl Into<String>) -> Rejection {
         self.0.path = Some(path.into());
+        self
+    }
+
+    /// Keeps what is not for the answer, because it may quote the request: for a log, or for words of your own.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Rejection {
+        self.0.detail = Some(detail.into());
         self
     }
 
@@ -82,6 +92,11 @@ impl Rejection {
     /// Where it was wrong.
     pub fn path(&self) -> Option<&str> {
         self.0.path.as_deref()
+    }
+
+    /// What a type said in its own words about a value that it did not take. Not in the answer.
+    pub fn detail(&self) -> Option<&str> {
+        self.0.detail.as_deref()
     }
 }
 

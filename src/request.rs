@@ -5,12 +5,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::head::{Fields, Head, Version};
+use crate::head::{Fields, Head, Known, Version};
 use crate::method::Method;
 use crate::rejection::Rejection;
 use crate::response::{Respond, Response, Sent};
 use crate::status::Status;
-use crate::target::{Form, Target};
+use crate::target::{self, Form, Target};
 
 /// A request without its body: a view that is free to copy.
 ///
@@ -29,7 +29,9 @@ pub struct Request<'r>(pub(crate) &'r Received<'r>);
 #[derive(Debug)]
 pub(crate) struct Received<'r> {
     pub(crate) head: Head<'r>,
+    pub(crate) known: &'r Known<'r>,
     pub(crate) target: Target<'r>,
+    pub(crate) has_body: bool,
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) draining: bool,
 }
@@ -62,7 +64,7 @@ impl<'r> Request<'r> {
 
     /// The host that is asked for, with its port: from an absolute-form target, else from the Host field.
     pub fn host(&self) -> Option<&'r str> {
-        std::str::from_utf8(self.0.target.host?).ok()
+        target::host(&self.0.head, self.0.target.form, self.0.known.host)
     }
 
     /// The version that the client speaks.
@@ -80,9 +82,15 @@ impl<'r> Request<'r> {
         std::str::from_utf8(self.0.head.fields.get(name)?).ok()
     }
 
-    /// The address of the peer, taken at accept. None on a unix socket and in the test client.
+    /// The address of the peer, taken at accept, or named by a balancer that is trusted; see
+    /// [`Server::proxy_protocol`](crate::Server::proxy_protocol). None on a unix socket and in the test client.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.0.peer
+    }
+
+    /// Whether the head announces a body. False for `Content-Length: 0`; chunks may still turn out to hold nothing.
+    pub fn has_body(&self) -> bool {
+        self.0.has_body
     }
 
     /// Whether shutdown has begun. A readiness route answers 503 from then on.
@@ -152,6 +160,13 @@ pub trait Takes {
     type Part<'r>;
     /// Whether the body has to be received for it.
     const BODY: bool;
+
+    /// Whether it turned out that there is nothing: chunks without content. See [`Optional`](crate::Optional).
+    #[inline]
+    fn is_absent(part: &Self::Part<'_>) -> bool {
+        let _ = part;
+        false
+    }
 }
 
 /// Looks at the head and uses nothing up.
@@ -174,6 +189,10 @@ impl Takes for Nothing {
 impl Takes for TheBody {
     type Part<'r> = Body<'r>;
     const BODY: bool = true;
+    #[inline]
+    fn is_absent(part: &Body<'_>) -> bool {
+        part.is_empty()
+    }
 }
 
 impl Takes for TheWriter {
@@ -288,17 +307,11 @@ impl<'r, S> FromRequest<'r, S> for SocketAddr {
     }
 }
 
-impl<'r, S> FromRequest<'r, S> for Option<SocketAddr> {
+/// The address of the peer without its port. 500 where there is none.
+impl<'r, S> FromRequest<'r, S> for IpAddr {
     type Takes = Nothing;
-    fn from_request(request: &Request<'r>, (): (), _: &mut S) -> Result<Self, Rejection> {
-        Ok(request.peer())
-    }
-}
-
-impl<'r, S> FromRequest<'r, S> for Option<IpAddr> {
-    type Takes = Nothing;
-    fn from_request(request: &Request<'r>, (): (), _: &mut S) -> Result<Self, Rejection> {
-        Ok(request.peer().map(|peer| peer.ip()))
+    fn from_request(request: &Request<'r>, (): (), state: &mut S) -> Result<Self, Rejection> {
+        SocketAddr::from_request(request, (), state).map(|peer| peer.ip())
     }
 }
 
@@ -459,11 +472,11 @@ impl<'r> FromParam<'r> for Rest<'r> {
 pub const PARAMS_MAX: usize = 8;
 
 /// The path parameters of a matched request, by their place in the pattern.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Params<'r> {
     /// The path, or, where it had to be decoded, the decoded parameters behind each other.
     pub(crate) text: &'r str,
-    pub(crate) spans: Spans,
+    pub(crate) spans: &'r Spans,
 }
 
 /// Start and end of each parameter in [`Params::text`].

@@ -26,8 +26,7 @@ fn every_case_passes_in_process() {
 #[test]
 fn every_case_gets_the_same_answers_however_its_bytes_are_cut() {
     let cases = corpus::load();
-    let effort = if cfg!(debug_assertions) { Effort::QUICK } else { Effort::FULL };
-    let failures = corpus::judge_all(&cases, 2, |case| corpus::check_every_split(case, fresh_peer, effort));
+    let failures = corpus::judge_all(&cases, 2, |case| corpus::check_every_split(case, fresh_peer, Effort::FULL));
     corpus::assert_all_pass(&cases, &failures);
 }
 

@@ -221,6 +221,8 @@ fn tail(log: &Log) -> String {
 /// What is known of a shutdown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shutdown {
+    /// When the loop was told.
+    pub(super) asked: Option<Tick>,
     /// When the listener was closed.
     pub(super) closed: Option<Tick>,
 }
@@ -260,7 +262,7 @@ pub(super) fn judge(
     };
     let Some(closed) = log.closed else { return wrong("not closed") };
 
-    if got.closes && shutdown.closed.is_none() {
+    if got.closes && shutdown.asked.is_none_or(|asked| asked > log.offered) {
         return wrong("an answer closes without a reason");
     }
     if log.answers_lost && !may_be_lost(log, reason, limits) {
@@ -325,6 +327,9 @@ pub(super) fn judge(
             }
         }
         CloseReason::Drained => {
+            if got.is_last && shutdown.asked.is_some() {
+                return Ok(());
+            }
             let Some(begun) = shutdown.closed else { return wrong("no shutdown was asked for") };
             if !got.is_last && got.same >= answered && log.drained_turn != log.closed_turn {
                 return wrong("an idle connection was not read once more");

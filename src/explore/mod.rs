@@ -127,7 +127,7 @@ fn run<const DRAINS: bool>(seed: u64, verbose: bool) -> Result<Report, String> {
     for (client, plan) in plans.iter().enumerate() {
         let peer = &world.peers[client];
         let reason = driver.reasons[client];
-        judge(plan, peer, reason, &limits, Shutdown { closed: listener_closed })
+        judge(plan, peer, reason, &limits, Shutdown { asked: world.asked, closed: listener_closed })
             .map_err(|what| format!("client {client}: {what}"))?;
         report.bytes += peer.received.len() as u64;
         for byte in peer.received.iter().chain(format!("{reason:?} {:?}", peer.log.closed).as_bytes()) {

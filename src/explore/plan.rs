@@ -251,7 +251,6 @@ impl Writer<'_> {
     }
 
     fn broken(&mut self) {
-        let start = self.at();
         let too_much = self.random.below(5);
         let (bytes, status) = match too_much {
             0 => {
@@ -267,6 +266,7 @@ impl Writer<'_> {
                 (bytes.to_vec(), status)
             }
         };
+        let start = self.at() + if bytes.starts_with(b"\r\n") { 2 } else { 0 };
         self.bytes.extend_from_slice(&bytes);
         let end = self.at();
         self.messages.push(Message {

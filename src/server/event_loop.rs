@@ -18,11 +18,13 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use super::event::{Event, Stats};
 use super::net::{Net, Ready, Token, is_about_one_connection};
 use super::timers::{Bucket, Timers};
+use super::trusted::Trusted;
 use crate::connection::{CloseReason, Connection, Next, Tick, Turn, Workspace};
 use crate::held::PADDING_LEN;
 use crate::limits::{Limits, READ_BUFFER_LEN};
@@ -49,6 +51,8 @@ pub(crate) struct EventLoop<N: Net, S: 'static> {
     resumable: VecDeque<Token>,
     batch: Vec<Ready>,
     accept: Accept,
+    /// Who has to begin with a PROXY header.
+    trusted: Trusted,
     stage: Stage,
     now: Tick,
     /// When the text of the Date field ends to be right.
@@ -93,19 +97,31 @@ struct Accept {
     pending: bool,
     connections_max: usize,
     paused_until: Option<Tick>,
-    /// When it was last told that all connections are there.
-    full_told: Option<Tick>,
+    /// When it was last told that nothing can be accepted.
+    told: Option<Tick>,
+}
+
+impl Accept {
+    /// Whether it was not told a moment ago already that nothing can be accepted.
+    fn is_news(&mut self, now: Tick) -> bool {
+        let is_news = self.told.is_none_or(|told| now >= told.after(TOLD_AGAIN_AFTER));
+        if is_news {
+            self.told = Some(now);
+        }
+        is_news
+    }
 }
 
 /// How far shutdown has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Serving,
-    /// Handlers know; all goes on as before.
+    /// Handlers know; all goes on as before. From `parts` on answers close.
     Announced {
+        parts: Tick,
         closes: Tick,
     },
-    /// Nothing is accepted, and answers close. New connections that had no time to speak have it until `hush`.
+    /// Nothing is accepted, and answers close. Connections that spoke a moment ago, or had no time to, have until `hush`.
     Closing {
         hush: Tick,
         ends: Tick,
@@ -126,9 +142,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// At least so long between two events that tell the same.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// At shutdown a connection that was accepted less long ago is not taken for silent: its request may be on its way,
-/// and many a client does not try again when a new connection fails.
-const FIRST_BYTE_GRACE: Duration = Duration::from_millis(500);
+/// At shutdown a connection that was accepted, or had its last answer, less long ago is not taken for idle: its next
+/// request may be on its way, and many a client does not try again.
+const REQUEST_GRACE: Duration = Duration::from_millis(500);
+
+/// The end of that time, once it is over.
+const HUSHED: Tick = Tick(u64::MAX);
 
 impl<N: Net, S: 'static> EventLoop<N, S> {
     pub(crate) fn new(
@@ -157,8 +176,9 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                 pending: false,
                 connections_max: connections_max.min(limits.connections_max).max(1),
                 paused_until: None,
-                full_told: None,
+                told: None,
             },
+            trusted: Trusted::default(),
             stage: Stage::Serving,
             now,
             second_end: now,
@@ -207,7 +227,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         let mut wake = self.timers.next_due();
         if self.accept.paused_until.is_some() || self.stage != Stage::Serving {
             let by_stage = match self.stage {
-                Stage::Announced { closes } => Some(closes),
+                Stage::Announced { closes, .. } if self.workspace.closing => Some(closes),
+                Stage::Announced { parts, closes } => Some(parts.min(closes)),
                 Stage::Closing { hush, ends } => Some(hush.min(ends)),
                 Stage::Serving | Stage::Stopped => None,
             };
@@ -221,7 +242,6 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     fn read_clocks(&mut self) {
-        // Not max(): a clock that goes back breaks the contract of `Net`, and timers need it kept.
         self.now = self.net.now();
         self.idle_bucket = Bucket::of(self.now.after(self.limits.idle_timeout));
         if self.now >= self.second_end {
@@ -305,7 +325,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     /// Sends what a connection has to say, and leaves it as it should be until the next event.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, index: u32) {
         let Some(open) = self.slots[index as usize].open.as_mut() else { return };
         if open.writable || !self.workspace.output.is_empty() {
@@ -367,14 +387,17 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             }
             Next::Close(reason) => return self.close(index, reason),
         }
-        if self.workspace.closing && open.connection.is_idle() && !open.readable {
-            let is_new = open.connection.unserved_since().is_some_and(|since| self.now < since.after(FIRST_BYTE_GRACE));
-            if !is_new && open.parting {
+        if let Stage::Closing { hush, .. } = self.stage
+            && !open.readable
+            && let Some(since) = open.connection.idle_since()
+            && (hush == HUSHED || self.now >= since.after(REQUEST_GRACE))
+        {
+            if open.parting {
                 return self.close(index, CloseReason::Drained);
             }
             // It was busy when the others were read once more.
-            open.readable = !is_new;
-            open.parting = !is_new;
+            open.parting = true;
+            open.readable = true;
         }
         let watch = open.connection.wants_write();
         let asked = match (open.registered, watch && !open.watches_writable) {
@@ -481,8 +504,10 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     fn add(&mut self, socket: N::Socket, peer: Option<SocketAddr>) {
+        let behind_proxy = self.trusted.holds(peer.map(|peer| peer.ip()));
+        let connect = if behind_proxy { Connection::behind_proxy } else { Connection::new };
         let open = Open {
-            connection: Connection::new(peer, self.now),
+            connection: connect(peer, self.now),
             socket,
             // Its request is often there already.
             readable: true,
@@ -513,8 +538,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     #[cold]
     fn tell_full(&mut self) {
-        if self.accept.full_told.is_none_or(|told| self.now >= told.after(TOLD_AGAIN_AFTER)) {
-            self.accept.full_told = Some(self.now);
+        if self.accept.is_news(self.now) {
             tell(&mut self.hook, Event::Full { open: self.stats.open });
         }
     }
@@ -523,36 +547,41 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     fn pause_accepting(&mut self, error: &io::Error) {
         self.accept.paused_until = Some(self.now.after(ACCEPT_PAUSE));
         self.stats.accept_pauses += 1;
-        tell(&mut self.hook, Event::AcceptPaused { error });
+        if self.accept.is_news(self.now) {
+            tell(&mut self.hook, Event::AcceptPaused { error });
+        }
     }
 
     // ---- shutdown ------------------------------------------------------------------------------------------------
 
     /// Handlers see it at once; the listener closes after the delay.
     pub(crate) fn shut_down(&mut self, delay: Duration) {
-        let closes = self.now.after(delay);
+        let (parts, closes) = (self.now.after(delay / 2), self.now.after(delay));
         match self.stage {
             Stage::Serving => {
                 self.workspace.draining = true;
-                self.stage = Stage::Announced { closes };
+                self.stage = Stage::Announced { parts, closes };
                 if !delay.is_zero() {
                     tell(&mut self.hook, Event::Draining { open: self.stats.open });
                 }
             }
-            Stage::Announced { closes: earlier } => self.stage = Stage::Announced { closes: closes.min(earlier) },
+            Stage::Announced { parts: parts_before, closes: closes_before } => {
+                self.stage = Stage::Announced { parts: parts.min(parts_before), closes: closes.min(closes_before) };
+            }
             Stage::Closing { .. } | Stage::Stopped => {}
         }
     }
 
     fn go_on_shutting_down(&mut self) {
-        if let Stage::Announced { closes } = self.stage
-            && self.now >= closes
-        {
-            self.stop_listening();
+        if let Stage::Announced { parts, closes } = self.stage {
+            self.workspace.closing |= self.now >= parts;
+            if self.now >= closes {
+                self.stop_listening();
+            }
         }
         let Stage::Closing { hush, ends } = self.stage else { return };
         if self.now >= hush {
-            self.stage = Stage::Closing { hush: Tick(u64::MAX), ends };
+            self.stage = Stage::Closing { hush: HUSHED, ends };
             self.close_idle();
         }
         let mut aborted = 0;
@@ -582,7 +611,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         self.accept.paused_until = None;
         self.net.close_listener();
         self.stage =
-            Stage::Closing { hush: self.now.after(FIRST_BYTE_GRACE), ends: self.now.after(self.limits.drain_timeout) };
+            Stage::Closing { hush: self.now.after(REQUEST_GRACE), ends: self.now.after(self.limits.drain_timeout) };
         tell(&mut self.hook, Event::Closing { open: self.stats.open });
         self.close_idle();
     }
@@ -600,6 +629,11 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     // ---- for the owner of the loop -------------------------------------------------------------------------------
+
+    /// Connections from these peers have to begin with a PROXY header.
+    pub(crate) fn trust(&mut self, trusted: Trusted) {
+        self.trusted = trusted;
+    }
 
     pub(crate) fn state(&self) -> &S {
         &self.state
@@ -626,9 +660,15 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
     }
 
-    pub(crate) fn tell_listening(&mut self, address: Option<SocketAddr>) {
+    pub(crate) fn tell_listening(&mut self, address: Option<SocketAddr>, path: Option<&Path>) {
         let connections_max = self.accept.connections_max;
-        tell(&mut self.hook, Event::Listening { address, connections_max });
+        tell(&mut self.hook, Event::Listening { address, path, connections_max });
+    }
+
+    pub(crate) fn tell_memory_ceiling(&mut self) {
+        let bytes_per_connection = self.limits.worst_case_bytes_per_connection();
+        let bytes = self.limits.worst_case_bytes(self.accept.connections_max);
+        tell(&mut self.hook, Event::MemoryCeiling { bytes_per_connection, bytes });
     }
 }
 

@@ -100,6 +100,8 @@ pub(crate) struct World {
     /// Shutdowns that will be asked for, and when.
     pub(crate) wishes: Vec<(u64, Duration)>,
     wish: Option<Duration>,
+    /// When the loop was first told of one.
+    pub(crate) asked: Option<Tick>,
     command_edge: bool,
 
     stale: Vec<Token>,
@@ -163,6 +165,7 @@ impl World {
             loop_connections_max: usize::MAX,
             wishes: Vec::new(),
             wish: None,
+            asked: None,
             command_edge: false,
             stale: Vec::new(),
             turn: 0,
@@ -741,7 +744,12 @@ impl<const DRAINS: bool> Net for SimulatedNet<DRAINS> {
     }
 
     fn shutdown_asked(&mut self) -> Option<Duration> {
-        self.0.borrow_mut().wish.take()
+        let world = &mut *self.0.borrow_mut();
+        let wish = world.wish.take();
+        if wish.is_some() {
+            world.asked.get_or_insert(world.tick);
+        }
+        wish
     }
 
     fn now(&mut self) -> Tick {

@@ -9,12 +9,15 @@ fn read(line: &str, host: &str) -> Result<(Form, String, Option<String>, Option<
     let input = format!("{line} HTTP/1.1\r\n{host}\r\n");
     let mut slots = [const { MaybeUninit::uninit() }; 8];
     let (head, known) = head::parse(input.as_bytes(), &mut slots, &Limits::DEFAULT)?;
+    if let Some(host) = known.host {
+        target::check_host(host)?;
+    }
     let t = target::read(&head, known.host)?;
     Ok((
         t.form,
         t.path.to_owned(),
         t.query.map(str::to_owned),
-        t.host.map(|h| String::from_utf8(h.to_vec()).unwrap()),
+        target::host(&head, t.form, known.host).map(str::to_owned),
         t.escaped,
     ))
 }
@@ -55,6 +58,13 @@ fn the_four_forms_go_with_their_methods() {
         refuses(line, Reject::Target);
     }
     refuses("GET http://u:p@h/", Reject::Userinfo);
+}
+
+/// Found while the fuzz target `head` was written.
+#[test]
+fn an_authority_form_needs_a_port_behind_an_address_in_brackets_too() {
+    accepts("CONNECT [::1]:80", Form::Authority, "", None);
+    refuses("CONNECT [::1]", Reject::Target);
 }
 
 #[test]

@@ -15,8 +15,6 @@ pub struct Effort {
 
 impl Effort {
     pub const FULL: Effort = Effort { random_cuts: 1000, random_piece_runs: 16 };
-    /// For builds without optimisation, where a body of a megabyte takes a while.
-    pub const QUICK: Effort = Effort { random_cuts: 50, random_piece_runs: 4 };
 }
 
 /// Plays a case whole, in two pieces cut at every place (or, if it is long, at random places and around each
