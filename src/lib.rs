@@ -39,6 +39,9 @@ mod server;
 pub mod internals;
 pub mod testing;
 
+#[cfg(any(test, feature = "internals"))]
+mod explore;
+
 pub use connection::CloseReason;
 pub use extract::{
     Basic, Bearer, Cookies, FieldName, Header, Optional, Realm, Restricted, SameSite, SetCookie, constant_time_eq,
