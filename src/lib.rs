@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[macro_use]
+mod planted;
 mod macros;
 #[cfg(test)]
 mod tests;
@@ -36,6 +38,9 @@ mod server;
 #[allow(missing_docs)]
 pub mod internals;
 pub mod testing;
+
+#[cfg(any(test, feature = "internals"))]
+mod explore;
 
 pub use connection::CloseReason;
 pub use extract::{

@@ -19,6 +19,12 @@
 //! assert_eq!(link.answers()[0].text(), "43");
 //! ```
 
+mod peer;
+mod random;
+mod script;
+mod simulation;
+mod world;
+
 use std::borrow::BorrowMut;
 use std::collections::VecDeque;
 use std::io::{self, Read as _};
@@ -32,6 +38,18 @@ use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
 use crate::route::{Routes, Table};
 
+#[cfg(any(test, feature = "internals"))]
+pub(crate) use {
+    peer::{Log, Peer, Way},
+    random::Random,
+    script::{Reading, Step},
+    simulation::Driver,
+    world::{Chaos, Outage, World},
+};
+
+pub use script::Script;
+pub use simulation::{ClientId, Outcome, Simulation};
+
 /// Sends requests to a table and its state. See the [module](self).
 pub struct Client<S: 'static> {
     routes: &'static Routes<S>,
@@ -41,6 +59,7 @@ pub struct Client<S: 'static> {
     read: Vec<u8>,
     now: Tick,
     peer: Option<SocketAddr>,
+    behind_proxy: bool,
 }
 
 impl<S: 'static> Client<S> {
@@ -55,6 +74,7 @@ impl<S: 'static> Client<S> {
             read: vec![0; READ_BUFFER_LEN + PADDING_LEN],
             now: Tick(0),
             peer: None,
+            behind_proxy: false,
         }
     }
 
@@ -76,6 +96,13 @@ impl<S: 'static> Client<S> {
     #[must_use]
     pub fn with_peer(mut self, peer: SocketAddr) -> Client<S> {
         self.peer = Some(peer);
+        self
+    }
+
+    /// The same client, whose connections have to begin with a PROXY header.
+    #[cfg(test)]
+    pub(crate) fn behind_proxy(mut self) -> Client<S> {
+        self.behind_proxy = true;
         self
     }
 
@@ -218,9 +245,10 @@ pub struct Link<S: 'static, C: BorrowMut<Client<S>>> {
 
 impl<S, C: BorrowMut<Client<S>>> Link<S, C> {
     fn new(client: C) -> Link<S, C> {
-        let Client { peer, now, .. } = client.borrow();
+        let Client { peer, now, behind_proxy, .. } = client.borrow();
+        let connect = if *behind_proxy { Connection::behind_proxy } else { Connection::new };
         Link {
-            connection: Connection::new(*peer, *now),
+            connection: connect(*peer, *now),
             client,
             state: PhantomData,
             received: Vec::new(),
@@ -417,14 +445,15 @@ impl Answer {
 
 /// Takes answers apart, strictly: whatever a client could stumble over is a panic.
 #[track_caller]
-fn parse_answers(bytes: &[u8], is_head: impl Fn(usize) -> bool) -> Vec<Answer> {
+pub(crate) fn parse_answers(bytes: &[u8], is_head: impl Fn(usize) -> bool) -> Vec<Answer> {
     let mut answers: Vec<Answer> = Vec::new();
     let mut finals = 0;
     let mut rest = bytes;
     while !rest.is_empty() {
         let shown = rest.escape_ascii();
         let head_len = rest.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or_else(|| panic!("half a head: {shown}"));
-        let head = std::str::from_utf8(&rest[..head_len]).expect("a head of ours is ASCII");
+        // A handler may send bytes beyond ASCII in a field value, in whatever encoding (RFC 9110 5.5).
+        let head = String::from_utf8_lossy(&rest[..head_len]);
         rest = &rest[head_len + 4..];
         let mut lines = head.split("\r\n");
         let status_line = lines.next().unwrap_or_default();

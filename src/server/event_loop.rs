@@ -18,11 +18,13 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use super::event::{Event, Stats};
 use super::net::{Net, Ready, Token, is_about_one_connection};
 use super::timers::{Bucket, Timers};
+use super::trusted::Trusted;
 use crate::connection::{CloseReason, Connection, Next, Tick, Turn, Workspace};
 use crate::held::PADDING_LEN;
 use crate::limits::{Limits, READ_BUFFER_LEN};
@@ -49,6 +51,8 @@ pub(crate) struct EventLoop<N: Net, S: 'static> {
     resumable: VecDeque<Token>,
     batch: Vec<Ready>,
     accept: Accept,
+    /// Who has to begin with a PROXY header.
+    trusted: Trusted,
     stage: Stage,
     now: Tick,
     /// When the text of the Date field ends to be right.
@@ -82,6 +86,8 @@ struct Open<K> {
     watches_writable: bool,
     /// It stands in `resumable`.
     queued: bool,
+    /// Shutdown had it read once more.
+    parting: bool,
 }
 
 #[derive(Debug)]
@@ -110,11 +116,12 @@ impl Accept {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Serving,
-    /// Handlers know; all goes on as before.
+    /// Handlers know; all goes on as before. From `parts` on answers close.
     Announced {
+        parts: Tick,
         closes: Tick,
     },
-    /// Nothing is accepted, and answers close. New connections that had no time to speak have it until `hush`.
+    /// Nothing is accepted, and answers close. Connections that spoke a moment ago, or had no time to, have until `hush`.
     Closing {
         hush: Tick,
         ends: Tick,
@@ -135,9 +142,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// At least so long between two events that tell the same.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// At shutdown a connection that was accepted less long ago is not taken for silent: its request may be on its way,
-/// and many a client does not try again when a new connection fails.
-const FIRST_BYTE_GRACE: Duration = Duration::from_millis(500);
+/// At shutdown a connection that was accepted, or had its last answer, less long ago is not taken for idle: its next
+/// request may be on its way, and many a client does not try again.
+const REQUEST_GRACE: Duration = Duration::from_millis(500);
+
+/// The end of that time, once it is over.
+const HUSHED: Tick = Tick(u64::MAX);
 
 impl<N: Net, S: 'static> EventLoop<N, S> {
     pub(crate) fn new(
@@ -168,6 +178,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                 paused_until: None,
                 told: None,
             },
+            trusted: Trusted::default(),
             stage: Stage::Serving,
             now,
             second_end: now,
@@ -216,7 +227,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         let mut wake = self.timers.next_due();
         if self.accept.paused_until.is_some() || self.stage != Stage::Serving {
             let by_stage = match self.stage {
-                Stage::Announced { closes } => Some(closes),
+                Stage::Announced { closes, .. } if self.workspace.closing => Some(closes),
+                Stage::Announced { parts, closes } => Some(parts.min(closes)),
                 Stage::Closing { hush, ends } => Some(hush.min(ends)),
                 Stage::Serving | Stage::Stopped => None,
             };
@@ -326,7 +338,13 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                     *writable = true;
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
-                let sent = net.send(socket, slices)?;
+                let sent = net.send(socket, slices);
+                let again = match &sent {
+                    Ok(n) => !N::SHORT_READ_DRAINS && *n < slices.iter().map(|slice| slice.len()).sum(),
+                    Err(error) => error.kind() == io::ErrorKind::Interrupted,
+                };
+                *writable = again;
+                let sent = if again && sent.is_err() { Ok(0) } else { sent }?;
                 budget = budget.saturating_sub(sent);
                 Ok(sent)
             });
@@ -369,11 +387,17 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             }
             Next::Close(reason) => return self.close(index, reason),
         }
-        if self.workspace.closing && open.connection.is_idle() && !open.readable {
-            let is_new = open.connection.unserved_since().is_some_and(|since| self.now < since.after(FIRST_BYTE_GRACE));
-            if !is_new {
+        if let Stage::Closing { hush, .. } = self.stage
+            && !open.readable
+            && let Some(since) = open.connection.idle_since()
+            && (hush == HUSHED || self.now >= since.after(REQUEST_GRACE))
+        {
+            if open.parting {
                 return self.close(index, CloseReason::Drained);
             }
+            // It was busy when the others were read once more.
+            open.parting = true;
+            open.readable = true;
         }
         let watch = open.connection.wants_write();
         let asked = match (open.registered, watch && !open.watches_writable) {
@@ -403,6 +427,10 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     /// The bucket of a connection is due; its deadline may be later.
     fn handle_timer(&mut self, index: u32) {
+        if self.slots[index as usize].open.as_ref().is_some_and(|open| open.queued) {
+            // What it is waited for may be there already.
+            self.serve(index);
+        }
         let Some(open) = self.slots[index as usize].open.as_mut() else { return };
         match open.connection.deadline(&self.limits) {
             Some(deadline) if deadline > self.now => return self.timers.set(index, deadline, self.now),
@@ -476,8 +504,10 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     fn add(&mut self, socket: N::Socket, peer: Option<SocketAddr>) {
+        let behind_proxy = self.trusted.holds(peer.map(|peer| peer.ip()));
+        let connect = if behind_proxy { Connection::behind_proxy } else { Connection::new };
         let open = Open {
-            connection: Connection::new(peer, self.now),
+            connection: connect(peer, self.now),
             socket,
             // Its request is often there already.
             readable: true,
@@ -486,6 +516,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             registered: false,
             watches_writable: false,
             queued: false,
+            parting: false,
         };
         let index = match self.free.pop() {
             Some(index) => {
@@ -525,29 +556,32 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     /// Handlers see it at once; the listener closes after the delay.
     pub(crate) fn shut_down(&mut self, delay: Duration) {
-        let closes = self.now.after(delay);
+        let (parts, closes) = (self.now.after(delay / 2), self.now.after(delay));
         match self.stage {
             Stage::Serving => {
                 self.workspace.draining = true;
-                self.stage = Stage::Announced { closes };
+                self.stage = Stage::Announced { parts, closes };
                 if !delay.is_zero() {
                     tell(&mut self.hook, Event::Draining { open: self.stats.open });
                 }
             }
-            Stage::Announced { closes: earlier } => self.stage = Stage::Announced { closes: closes.min(earlier) },
+            Stage::Announced { parts: parts_before, closes: closes_before } => {
+                self.stage = Stage::Announced { parts: parts.min(parts_before), closes: closes.min(closes_before) };
+            }
             Stage::Closing { .. } | Stage::Stopped => {}
         }
     }
 
     fn go_on_shutting_down(&mut self) {
-        if let Stage::Announced { closes } = self.stage
-            && self.now >= closes
-        {
-            self.stop_listening();
+        if let Stage::Announced { parts, closes } = self.stage {
+            self.workspace.closing |= self.now >= parts;
+            if self.now >= closes {
+                self.stop_listening();
+            }
         }
         let Stage::Closing { hush, ends } = self.stage else { return };
         if self.now >= hush {
-            self.stage = Stage::Closing { hush: Tick(u64::MAX), ends };
+            self.stage = Stage::Closing { hush: HUSHED, ends };
             self.close_idle();
         }
         let mut aborted = 0;
@@ -574,9 +608,10 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             self.accept_waiting();
         }
         self.accept.open = false;
+        self.accept.paused_until = None;
         self.net.close_listener();
         self.stage =
-            Stage::Closing { hush: self.now.after(FIRST_BYTE_GRACE), ends: self.now.after(self.limits.drain_timeout) };
+            Stage::Closing { hush: self.now.after(REQUEST_GRACE), ends: self.now.after(self.limits.drain_timeout) };
         tell(&mut self.hook, Event::Closing { open: self.stats.open });
         self.close_idle();
     }
@@ -587,12 +622,18 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             let Some(open) = self.slots[index as usize].open.as_mut() else { continue };
             if open.connection.is_idle() && !open.queued {
                 open.readable = true;
+                open.parting = true;
                 self.serve(index);
             }
         }
     }
 
     // ---- for the owner of the loop -------------------------------------------------------------------------------
+
+    /// Connections from these peers have to begin with a PROXY header.
+    pub(crate) fn trust(&mut self, trusted: Trusted) {
+        self.trusted = trusted;
+    }
 
     pub(crate) fn state(&self) -> &S {
         &self.state
@@ -619,9 +660,58 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
     }
 
-    pub(crate) fn tell_listening(&mut self, address: Option<SocketAddr>) {
+    pub(crate) fn tell_listening(&mut self, address: Option<SocketAddr>, path: Option<&Path>) {
         let connections_max = self.accept.connections_max;
-        tell(&mut self.hook, Event::Listening { address, connections_max });
+        tell(&mut self.hook, Event::Listening { address, path, connections_max });
+    }
+
+    pub(crate) fn tell_memory_ceiling(&mut self) {
+        let bytes_per_connection = self.limits.worst_case_bytes_per_connection();
+        let bytes = self.limits.worst_case_bytes(self.accept.connections_max);
+        tell(&mut self.hook, Event::MemoryCeiling { bytes_per_connection, bytes });
+    }
+}
+
+/// What a simulator sees of a connection between two turns.
+#[derive(Debug)]
+pub(crate) struct View<'e, K> {
+    pub(crate) socket: &'e K,
+    pub(crate) connection: &'e Connection,
+    pub(crate) readable: bool,
+    /// It has its turn next time, without an event.
+    pub(crate) queued: bool,
+    pub(crate) has_timer: bool,
+}
+
+impl<N: Net, S: 'static> EventLoop<N, S> {
+    pub(crate) fn views(&self) -> impl Iterator<Item = View<'_, N::Socket>> {
+        self.slots.iter().zip(0..).filter_map(|(slot, index)| {
+            let Open { connection, socket, readable, queued, .. } = slot.open.as_ref()?;
+            // One that is overdue waits for the next bucket.
+            let due = |at: Tick| Bucket::of(at.max(Tick(self.now.0 + 1)));
+            let has_timer = connection.deadline(&self.limits).is_none_or(|at| self.timers.bucket(index) <= due(at));
+            Some(View { socket, connection, readable: *readable, queued: *queued, has_timer })
+        })
+    }
+
+    /// Whether the books balance: slots, buffers, timers.
+    pub(crate) fn audit(&self) -> Result<(), String> {
+        let open = self.slots.iter().filter(|slot| slot.open.is_some()).count();
+        let free = self.free.len() + self.freed.len();
+        let held: usize = self.views().map(|view| view.connection.input_capacity()).sum();
+        if open != self.stats.open || open + free != self.slots.len() {
+            return Err(format!("{open} of {} slots are open, {free} free", self.slots.len()));
+        }
+        if held != self.workspace.pool.held_bytes() {
+            return Err(format!("{held} bytes are held, {} counted", self.workspace.pool.held_bytes()));
+        }
+        if !self.workspace.output.is_empty() {
+            return Err("output was left behind for whoever comes next".to_owned());
+        }
+        if self.timers.linked() > open {
+            return Err(format!("{} timers for {open} connections", self.timers.linked()));
+        }
+        Ok(())
     }
 }
 

@@ -4,19 +4,20 @@ use std::path::{Path, PathBuf};
 
 /// Modules by layer; see ARCHITECTURE.md.
 const LAYERS: [&[&str]; 6] = [
-    &["method", "status", "date", "limits", "reject"],
+    &["method", "status", "date", "limits", "reject", "planted"],
     &["head", "target", "framing", "chunked", "output", "proxy"],
     &["request", "response", "rejection", "route", "json", "extract"],
     &["connection", "held"],
     &["server", "testing"],
-    &["lib", "macros", "internals"],
+    &["lib", "macros", "internals", "explore"],
 ];
 
 /// Foreign crates and the modules that may name them.
-const FOREIGN: [(&str, &[&str]); 10] = [
+const FOREIGN: [(&str, &[&str]); 11] = [
     ("mio", &["server"]),
     ("socket2", &["server"]),
     ("signal_hook", &["server"]),
+    ("listenfd", &["server"]),
     ("libc", &[]),
     ("httparse", &["head"]),
     ("httpdate", &["date", "extract"]),
