@@ -260,7 +260,18 @@ impl Random {
     }
 }
 
-const LITERALS: &[&str] = &["a", "b", "ab", "a-b", "abcdefgh", "abcdefghi", "abcdefghijklmnopq", "é"];
+const LITERALS: &[&str] = &[
+    "a",
+    "b",
+    "ab",
+    "a-b",
+    "abcdefgh",
+    "abcdefghi",
+    "abcdefghijklmnop",
+    "abcdefghijklmnopq",
+    "abcdefghijklmnopr",
+    "é",
+];
 
 fn random_pattern(random: &mut Random) -> String {
     let mut pattern = String::new();
