@@ -79,6 +79,12 @@ fn a_zero_byte_is_not_the_end_of_a_segment() {
 }
 
 #[test]
+fn a_path_that_spells_a_pattern_is_a_path_like_any_other() {
+    check_get(&["/{x}/a/{y}"], "/{x}/a/{y}", Some(("/{x}/a/{y}", &["{x}", "{y}"])));
+    check_get(&["/{x}/a/"], "/{x}/a/", Some(("/{x}/a/", &["{x}"])));
+}
+
+#[test]
 fn a_path_without_a_slash_before_it_matches_nothing() {
     for path in ["", "*", "a", "example.com:80"] {
         check_get(&["/", "/a", "/{*rest}"], path, None);
