@@ -3,7 +3,120 @@
 //! Rows are matched by plain repetition, so a table can have thousands. What the user wrote goes on as `tt`: only such
 //! a token keeps its place in the source, and the caret of an error in a type stands there.
 
-/// Declares a table of routes.
+/// Declares a table of routes: a unit struct of your name that implements [`Table`](crate::Table) for your state.
+///
+/// ```
+/// use sprat::{Body, Rest, Status, routes};
+///
+/// struct App { notes: Vec<String> }
+///
+/// routes! {
+///     /// The public API.
+///     pub Api for App {
+///         GET  "/"             => const text("notes"),
+///         GET  "/notes/{id}"   => show(id),
+///         POST "/notes"        => add(body) [body_max = 4096],
+///         GET  "/files/{*path}" => file(path),
+///         "/admin"             => Admin,
+///     }
+/// }
+///
+/// routes! {
+///     Admin for App {
+///         DELETE "/notes" => App::clear(),
+///     }
+/// }
+///
+/// fn show(app: &mut App, id: usize) -> Option<String> { app.notes.get(id).cloned() }
+///
+/// fn add(app: &mut App, body: Body<'_>) -> (Status, String) {
+///     app.notes.push(String::from_utf8_lossy(body.as_slice()).into_owned());
+///     (Status::CREATED, (app.notes.len() - 1).to_string())
+/// }
+///
+/// fn file<'r>(_: &mut App, path: Rest<'r>) -> &'r str { path.as_str() }
+///
+/// impl App {
+///     fn clear(&mut self) { self.notes.clear(); }
+/// }
+///
+/// let mut client = sprat::testing::Client::new(Api, App { notes: Vec::new() });
+/// assert_eq!(client.post("/notes", b"buy milk").text(), "0");
+/// assert_eq!(client.get("/notes/0").text(), "buy milk");
+/// assert_eq!(client.get("/notes/1").status(), 404);
+/// assert_eq!(client.get("/notes/first").text(), "path parameter id: expected a whole number in digits (usize)");
+/// assert_eq!(client.get("/files/a/b").text(), "a/b");
+/// assert_eq!(client.request(sprat::Method::Delete, "/admin/notes").send().status(), 204);
+/// let answer = client.request(sprat::Method::Delete, "/notes").send();
+/// assert_eq!((answer.status(), answer.field("allow")), (405, Some("POST, OPTIONS")));
+/// ```
+///
+/// # Lines
+///
+/// | line | what it is |
+/// |---|---|
+/// | `METHOD "pattern" => path::to::handler(a, b) [options]` | a handler, called as `handler(&mut state, a, b)` |
+/// | `METHOD "pattern" => const text(EXPR)` | an answer whose bytes are made at compile time; also `html` and `json` |
+/// | `"/prefix" => Table` | all rows of another table of the same state, behind the prefix |
+///
+/// `METHOD` is GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS or TRACE. `EXPR` is a constant `&str`. The prefix is
+/// literal; `""` joins a table as it is. Lines end with commas, and their order means nothing.
+///
+/// # Arguments
+///
+/// The first argument of a handler is the state. The others are written by name, at most 12:
+///
+/// - a name that stands in braces in the pattern is a path parameter, of a type that implements
+///   [`FromParam`](crate::FromParam): integers, `bool`, `char`, `&str`, `String`, [`Rest`](crate::Rest), your own;
+/// - every other one is taken from the request by its type, which implements [`FromRequest`](crate::FromRequest).
+///
+/// They are looked at in order: parameters have to parse, and guards run on the head, before a body is read. So an
+/// argument that checks credentials refuses before one behind it reads an upload. A parameter that does not parse is
+/// answered with 400. A parameter that nobody takes is a build error unless its name begins with `_`.
+///
+/// What a handler returns implements [`Respond`](crate::Respond); one that takes the writer,
+/// [`Response`](crate::Response), returns [`Sent`](crate::Sent).
+///
+/// # Options
+///
+/// | option | meaning |
+/// |---|---|
+/// | `body_max = BYTES` | the most bytes of a body, a constant, instead of [`Limits::body_bytes_max`](crate::Limits) |
+///
+/// # Matching
+///
+/// | pattern | takes |
+/// |---|---|
+/// | `/users` | equal segments; an escaped byte in the path equals the byte, but `%2F` never a `/` |
+/// | `/users/` | another path: a slash at the end counts |
+/// | `/users/{id}` | one segment that is not empty, percent-decoded once |
+/// | `/files/{*path}` | all that follows `/files/`, possibly nothing, undecoded |
+///
+/// Segment by segment, a literal beats `{name}` beats `{*name}`, whatever the order of the rows. The method takes part:
+/// the most specific row that has it answers. HEAD is answered by a row for GET where it has none of its own. If
+/// patterns match and none has the method, the answer is 405, or for OPTIONS 204, with `Allow`: the methods of all
+/// patterns that match, HEAD with GET, and OPTIONS. If no pattern matches, it is 404.
+///
+/// A search costs the same in a table of ten rows and of a thousand, and allocates nothing.
+///
+/// # Build errors
+///
+/// A pattern that breaks the grammar, two rows that match the same requests (also across groups), a row that can never
+/// match and a parameter that is unused or stands twice do not compile; the text names method and pattern. A pattern
+/// has at most 32 segments of 255 bytes, and [`PARAMS_MAX`](crate::PARAMS_MAX) parameters. A wrong type of an argument
+/// or an answer is an error at its place in the row.
+///
+/// ```compile_fail,E0080
+/// # struct App;
+/// # fn show(_: &mut App, id: u64) -> String { id.to_string() }
+/// # fn name(_: &mut App, name: &str) -> String { name.to_owned() }
+/// sprat::routes! {
+///     Api for App {
+///         GET "/things/{id}"   => show(id),
+///         GET "/things/{name}" => name(name),    // matches the same requests as GET "/things/{id}"
+///     }
+/// }
+/// ```
 #[macro_export]
 macro_rules! routes {
     (
@@ -67,6 +180,13 @@ macro_rules! __routes_line {
             &$crate::__private::Constant::new(__SPRAT_HEAD.as_bytes(), __SPRAT_CONTENT.as_bytes()),
         )
     }};
+    (
+        $state:tt [$method:ident] $pattern:literal [$($handler:tt)+] []
+            ($a:tt, $b:tt, $c:tt, $d:tt, $e:tt, $f:tt, $g:tt, $h:tt, $i:tt, $j:tt, $k:tt, $l:tt, $m:tt $($rest:tt)*)
+            $($options:tt)*
+    ) => {
+        $crate::__routes_fault! { $method $pattern "a handler takes 12 arguments at most" }
+    };
     (
         ($state:ty) [$method:ident] $pattern:literal [$($handler:tt)+] []
             ($($name:tt),* $(,)?) $([$($option:ident = $value:expr),* $(,)?])?
@@ -158,7 +278,6 @@ macro_rules! __routes_arguments {
         $crate::__routes_handler! { $row (a $a) $((b $b) $((c $c) $((d $d) $((e $e) $((f $f) $((g $g) $((h $h) $((i $i)
             $((j $j) $((k $k) $((l $l))?)?)?)?)?)?)?)?)?)?)? }
     };
-    ($row:tt $($a:tt)*) => { $crate::__private::compile_error!("a handler takes 12 arguments at most"); };
 }
 
 /// Finds the last name in the path of a handler.

@@ -91,6 +91,7 @@ impl<S: 'static> std::fmt::Debug for Routes<S> {
 }
 
 /// What the table says about a method and a path.
+#[allow(clippy::enum_variant_names)] // It reads as what it says: found, or not found.
 pub(crate) enum Found<S: 'static> {
     /// The most specific row that has the method (for HEAD: or GET).
     Row(&'static Row<S>),

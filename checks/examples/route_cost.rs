@@ -1,7 +1,6 @@
 //! How many instructions a search takes, in a table of ten rows and in one of a thousand.
 //!
-//! `valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/route_cost <case> <searches>`,
-//! twice with different counts; the difference is the cost. Or run `checks/route_cost.sh`.
+//! `checks/route_cost.sh` runs it under callgrind with different counts of searches; the difference is the cost.
 
 use std::hint::black_box;
 

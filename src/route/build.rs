@@ -3,6 +3,9 @@
 //! Public for the macro only. A broken rule is a panic during compilation, whose text names method and pattern;
 //! `#[track_caller]` keeps the notes about the functions in here out of it.
 
+// Nothing of this is anybody's to use.
+#![allow(missing_docs)]
+
 use super::pattern::{self, Fault, Names};
 pub use super::trie::Sizes;
 use super::trie::{End, Growing, Node, Refusal, Trie, pack_into};
@@ -326,7 +329,7 @@ impl<const NODES: usize, const INDEX: usize, const ENDS: usize> Arrays<NODES, IN
                 let text = text.and("matches the same requests as ").and(other.method.as_str());
                 text.and(" \"").and(other.pattern).and("\"")
             }
-            Refusal::TooManySegments => text.and(Fault::TooManySegments.sentence()),
+            Refusal::TooManySegments => text.and("a pattern has 255 segments at most with all its prefixes"),
         };
         panic!("{}", text.as_str())
     }

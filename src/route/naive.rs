@@ -10,14 +10,13 @@ enum Kind {
     Rest,
 }
 
-/// The place of the best row and its parameters as text; else what is allowed, if anything matches.
-pub(super) fn find(
-    rows: &[(Method, &str)],
-    method: Method,
-    path: &str,
-) -> Result<(usize, Vec<String>), Option<Methods>> {
+/// The place of a row and its parameters as text.
+type Best = (usize, Vec<String>);
+
+/// The best row; else what is allowed, if anything matches.
+pub(super) fn find(rows: &[(Method, &str)], method: Method, path: &str) -> Result<Best, Option<Methods>> {
     // The second part of the key: of two rows for the same pattern, the one for HEAD itself answers HEAD.
-    let mut best: Option<((Vec<Kind>, bool), usize, Vec<String>)> = None;
+    let mut best: Option<(Vec<Kind>, bool, Best)> = None;
     let mut allow = Methods::NONE;
     for (at, &(row_method, pattern)) in rows.iter().enumerate() {
         let Some((kinds, params)) = matches(pattern, path) else { continue };
@@ -26,13 +25,16 @@ pub(super) fn find(
             allow = allow.with(Method::Head);
         }
         let falls_back = method == Method::Head && row_method == Method::Get;
-        let key = (kinds, falls_back);
-        if (row_method == method || falls_back) && best.as_ref().is_none_or(|(best_key, _, _)| key < *best_key) {
-            best = Some((key, at, params));
+        if (row_method == method || falls_back)
+            && best
+                .as_ref()
+                .is_none_or(|(best_kinds, best_falls_back, _)| (&kinds, falls_back) < (best_kinds, *best_falls_back))
+        {
+            best = Some((kinds, falls_back, (at, params)));
         }
     }
     match best {
-        Some((_, at, params)) => Ok((at, params)),
+        Some((_, _, best)) => Ok(best),
         None => Err((!allow.is_empty()).then_some(allow)),
     }
 }

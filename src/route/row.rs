@@ -2,6 +2,9 @@
 //!
 //! Public for `routes!` only. The types are written so that the compiler puts its caret on the argument that is wrong.
 
+// Nothing of this is anybody's to use.
+#![allow(missing_docs)]
+
 use std::marker::PhantomData;
 
 use crate::rejection::Rejection;

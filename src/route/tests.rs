@@ -1,8 +1,9 @@
 //! The rules of matching one by one, and all of them against the oracle on seeded random tables.
 
-use super::naive;
 use super::owned::{Answered, OwnedTable};
+use super::{Answer, Found, Row, Table, naive};
 use crate::method::Method;
+use crate::request::{Body, Spans};
 
 const GET: Method = Method::Get;
 const POST: Method = Method::Post;
@@ -339,4 +340,71 @@ fn the_trie_agrees_with_the_oracle() {
             assert_eq!(found, expected, "seed {seed}: {method:?} {path} of {rows:?}");
         }
     }
+}
+
+fn echo(_: &mut (), body: Body<'_>) -> Vec<u8> {
+    body.as_slice().to_vec()
+}
+
+fn show(_: &mut (), id: u64) -> String {
+    id.to_string()
+}
+
+crate::routes! {
+    Outer for () {
+        POST "/echo" => echo(body) [body_max = 1 << 12],
+        GET "/show/{id}" => show(id),
+        "/in" => Inner,
+    }
+}
+
+crate::routes! {
+    Inner for () {
+        PUT "/echo" => echo(body),
+        PUT "/constant/{_any}" => const text("always"),
+    }
+}
+
+/// The row that a built table has for a request.
+#[track_caller]
+fn row(method: Method, path: &str) -> &'static Row<()> {
+    match Outer::ROUTES.find(method, path, false, &mut Spans::default()) {
+        Found::Row(row) => row,
+        _ => panic!("no row"),
+    }
+}
+
+#[test]
+fn a_built_table_has_its_rows_and_those_of_its_groups() {
+    assert_eq!(format!("{:?}", row(POST, "/echo")), r#"POST "/echo""#);
+    assert_eq!(row(POST, "/echo").body_bytes_max, Some(4096));
+    assert_eq!(format!("{:?}", row(Method::Put, "/in/echo")), r#"PUT "/in/echo""#);
+    assert_eq!(row(Method::Put, "/in/echo").body_bytes_max, None);
+    assert!(matches!(row(Method::Put, "/in/constant/7").answer, Answer::Constant(_)));
+    assert_eq!(
+        format!("{:?}", Outer::ROUTES),
+        r#"[POST "/echo", GET "/show/{id}", PUT "/in/echo", PUT "/in/constant/{_any}"]"#
+    );
+}
+
+#[test]
+fn a_row_with_only_path_parameters_has_nothing_to_check() {
+    assert!(matches!(row(GET, "/show/7").answer, Answer::Handler { check: None, .. }));
+    assert!(matches!(row(POST, "/echo").answer, Answer::Handler { check: Some(_), .. }));
+}
+
+#[test]
+fn the_methods_of_a_table_are_the_union_over_all_rows() {
+    let names: Vec<_> = Outer::ROUTES.methods().iter().map(Method::as_str).collect();
+    assert_eq!(names, ["GET", "HEAD", "POST", "PUT", "OPTIONS"]);
+}
+
+#[test]
+fn what_is_not_found_says_what_is_allowed() {
+    let mut spans = Spans::default();
+    let routes = Outer::ROUTES;
+    assert!(matches!(routes.find(GET, "/none", false, &mut spans), Found::NotFound));
+    assert!(matches!(routes.find(GET, "/echo", false, &mut spans), Found::MethodNotAllowed(_)));
+    assert!(matches!(routes.find(Method::Options, "/echo", false, &mut spans), Found::Options(_)));
+    assert!(matches!(routes.find(Method::Options, "/none", false, &mut spans), Found::NotFound));
 }

@@ -7,7 +7,7 @@
 //!
 //! Knows patterns, methods and numbers of rows; knows no handlers.
 
-use super::pattern::{LITERAL_BYTES_MAX, SEGMENTS_MAX, same};
+use super::pattern::{LITERAL_BYTES_MAX, same};
 use crate::method::{Method, Methods};
 use crate::request::Spans;
 use crate::target;
@@ -173,7 +173,7 @@ impl Trie<'_> {
     }
 
     /// The number of the node with this text, if only literals lead to it.
-    #[inline]
+    #[inline(always)]
     fn by_text(&self, text: &[u8]) -> u16 {
         let ends = text_ends(text);
         if text.len() > TWO_WORDS {
@@ -586,7 +586,7 @@ impl End {
 pub(crate) enum Refusal {
     /// The row with this number, from 1, matches the same requests.
     Same(u16),
-    /// Behind its prefix it has more than one pattern may have.
+    /// Behind its prefixes it is deeper than 8 bits count.
     TooManySegments,
     /// The numbers of the trie have 16 bits.
     TableTooLarge,
@@ -618,6 +618,7 @@ const fn slice(text: &str, start: usize, end: usize) -> &[u8] {
 
 /// How much room a trie needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Sizes {
     pub nodes: usize,
     pub index: usize,
@@ -633,7 +634,7 @@ impl Sizes {
 
 /// Each literal stands in the index twice at most.
 const fn index_len(literals: usize) -> usize {
-    (8 * literals + 2).next_power_of_two()
+    (8 * literals + 128).next_power_of_two()
 }
 
 const fn index_shift(index_len: usize) -> u32 {
@@ -669,6 +670,9 @@ impl<'b, 't> Growing<'b, 't> {
         let bytes = pattern.as_bytes();
         let mut node = ROOT;
         let mut at = 0;
+        if bytes.is_empty() || bytes[0] != b'/' {
+            return Ok(());
+        }
         // Indexed and not sliced: see `pattern`.
         let end = loop {
             if at == bytes.len() {
@@ -747,7 +751,7 @@ impl<'b, 't> Growing<'b, 't> {
         if self.nodes_len > u16::MAX as usize {
             return Err(Refusal::TableTooLarge);
         }
-        if parent.depth as usize == SEGMENTS_MAX {
+        if parent.depth == u8::MAX {
             return Err(Refusal::TooManySegments);
         }
         let new = self.nodes_len as u16;
