@@ -1,7 +1,8 @@
 //! A test client without sockets: the same connection machine and the same table, over bytes in memory.
 //!
 //! [`Client`] sends whole requests and hands back [`Answer`]s. [`Link`] is one raw connection: bytes go in as you split
-//! them, the clock is yours, and you see every byte that comes back and why the connection was closed.
+//! them, the clock is yours, and you see every byte that comes back and why the connection was closed. [`Simulation`]
+//! goes further down: the event loop of a real server, with many scripted clients that drip, stall or reset.
 //!
 //! ```
 //! use sprat::{routes, testing::Client};
