@@ -13,6 +13,7 @@ use crate::route::Table;
 mod event;
 mod event_loop;
 mod net;
+pub(crate) mod offload;
 #[cfg(unix)]
 mod signals;
 mod sockets;
@@ -22,6 +23,7 @@ mod timers;
 
 pub use event::{Event, Level, Stats};
 use event_loop::{EventLoop, Hook};
+pub use offload::Offload;
 use sockets::{Mailbox, Sockets};
 
 /// How to listen on an address; see [`Server::bind_with`].
@@ -83,6 +85,8 @@ pub struct Server {
     limits: Limits,
     hook: Option<Hook>,
     signals: bool,
+    offload: Offload,
+    stall_threshold: Duration,
 }
 
 impl Server {
@@ -122,7 +126,14 @@ impl Server {
     /// # Errors
     /// The listener cannot be set up.
     pub fn from_listener(listener: TcpListener) -> io::Result<Server> {
-        Ok(Server { sockets: Sockets::new(listener)?, limits: Limits::DEFAULT, hook: None, signals: false })
+        Ok(Server {
+            sockets: Sockets::new(listener)?,
+            limits: Limits::DEFAULT,
+            hook: None,
+            signals: false,
+            offload: Offload::DEFAULT,
+            stall_threshold: STALL_THRESHOLD,
+        })
     }
 
     /// The address that it listens on.
@@ -175,6 +186,26 @@ impl Server {
         self
     }
 
+    /// Replaces [`Offload::DEFAULT`]: the threads for [`Later::offload`](crate::Later::offload).
+    #[must_use]
+    pub fn offload(mut self, offload: Offload) -> Server {
+        self.offload = offload;
+        self
+    }
+
+    /// How long a handler may keep the loop from everybody else before it is counted ([`Stats::stalls`]) and told with
+    /// its route ([`Event::Stalled`]). Default 50 ms. Such work belongs into [`Later::offload`](crate::Later::offload).
+    ///
+    /// It costs one look at the clock for each turn of the loop, not for each request. So the first time, if several
+    /// requests had their turn together, it is told that there was a stall and not whose; for a minute after each stall
+    /// the clock is read for every connection that is served, and the next one is told with its route.
+    /// [`Duration::MAX`] switches it off.
+    #[must_use]
+    pub fn stall_threshold(mut self, threshold: Duration) -> Server {
+        self.stall_threshold = threshold;
+        self
+    }
+
     /// A handle that stops the server, from any thread, before or after the start.
     pub fn handle(&self) -> Handle {
         Handle { mailbox: self.sockets.mailbox() }
@@ -187,13 +218,14 @@ impl Server {
     pub fn start<T: Table<S>, S: 'static>(self, table: T, state: S) -> io::Result<Running<S>> {
         // A table is a name for its rows.
         let _ = table;
-        let Server { mut sockets, limits, hook, signals } = self;
+        let Server { mut sockets, limits, hook, signals, offload, stall_threshold } = self;
         limits.check().map_err(|rule| io::Error::new(io::ErrorKind::InvalidInput, format!("Limits: {rule}")))?;
         sockets.listen(signals)?;
         let connections_max = sockets::descriptors_max().map_or(usize::MAX, connections_for);
         let address = sockets.local_addr().ok();
         let mailbox = sockets.mailbox();
         let mut events = EventLoop::new(sockets, T::ROUTES, state, limits, connections_max, hook);
+        events.configure(offload, stall_threshold);
         events.tell_listening(address);
         Ok(Running { events, mailbox })
     }
@@ -217,6 +249,8 @@ impl fmt::Debug for Server {
         f.debug_struct("Server").field("local_addr", &self.local_addr()).finish_non_exhaustive()
     }
 }
+
+const STALL_THRESHOLD: Duration = Duration::from_millis(50);
 
 /// Some descriptors are left to the program, but never more than half of them.
 fn connections_for(descriptors: usize) -> usize {

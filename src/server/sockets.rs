@@ -124,6 +124,10 @@ impl Mailbox {
     pub(crate) fn ask_for_shutdown(&self, delay: Duration) {
         let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(NOTHING).min(NOTHING - 1);
         self.shutdown_ms.fetch_min(delay_ms, Ordering::AcqRel);
+        self.wake();
+    }
+
+    fn wake(&self) {
         // It fails only once the loop is gone, or out of memory in the kernel; the wish stands for the next turn.
         let _ = self.waker.wake();
     }
@@ -210,6 +214,11 @@ impl Net for Sockets {
             NOTHING => None,
             delay_ms => Some(Duration::from_millis(delay_ms)),
         }
+    }
+
+    fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
+        let mailbox = self.mailbox();
+        Box::new(move || mailbox.wake())
     }
 
     #[inline]
