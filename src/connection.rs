@@ -1112,8 +1112,8 @@ enum Wish {
     Stay,
     Close,
     Panicked,
-    /// The answer comes later, for this ticket.
-    Wait(Arc<Ticket>),
+    /// The answer comes later, for the ticket that was taken from the lane.
+    Wait,
 }
 
 /// Calls the handler of a row. Whatever it does, there is one answer in the output afterwards.
@@ -1150,10 +1150,8 @@ fn run<S>(
     }));
     match outcome {
         Ok(None) if asked == Asked::Nothing => Wish::Stay,
-        Ok(None) => match lane.taken.take() {
-            Some(ticket) if asked == Asked::Later => Wish::Wait(ticket),
-            _ => Wish::Close,
-        },
+        Ok(None) if asked == Asked::Later => Wish::Wait,
+        Ok(None) => Wish::Close,
         Ok(Some(rejection)) => {
             lane.void();
             answer_rejection(rejection, output, mark, facts);
@@ -1230,7 +1228,7 @@ impl Connection {
     }
 
     /// The answer is written: on to the next request, or to the end. `linger` if the peer may still be sending.
-    #[inline]
+    #[inline(always)]
     fn finish<S>(&mut self, wish: Wish, facts: Facts, linger: bool, body_unread: bool, turn: &mut Turn<'_, S>) {
         turn.workspace.requests += 1;
         self.served = true;
@@ -1242,6 +1240,11 @@ impl Connection {
             (*scanned, *begun, *empty_line) = (0, false, false);
             return;
         }
+        self.finish_unusual(wish, facts, linger, body_unread, turn);
+    }
+
+    #[cold]
+    fn finish_unusual<S>(&mut self, wish: Wish, facts: Facts, linger: bool, body_unread: bool, turn: &mut Turn<'_, S>) {
         self.phase = match wish {
             Wish::Stay if facts.persistent => BETWEEN,
             Wish::Stay if body_unread => Phase::Closing { reason: CloseReason::BodyUnread, linger },
@@ -1252,9 +1255,12 @@ impl Connection {
                 turn.workspace.panics += 1;
                 Phase::Closing { reason: CloseReason::HandlerPanicked, linger: true }
             }
-            Wish::Wait(ticket) => {
-                Phase::Waiting(Box::new(Waiting { ticket, facts, linger, body_unread, unread: Unread::Nothing }))
-            }
+            Wish::Wait => match turn.workspace.lane.taken.take() {
+                Some(ticket) => {
+                    Phase::Waiting(Box::new(Waiting { ticket, facts, linger, body_unread, unread: Unread::Nothing }))
+                }
+                None => unreachable!("a handler waits without a ticket"),
+            },
         };
     }
 

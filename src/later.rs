@@ -201,8 +201,10 @@ pub(crate) struct Ticket {
     pub(crate) number: u64,
     /// Nobody waits for more.
     closed: AtomicBool,
-    /// Bytes of parts that the loop has not seen.
+    /// Bytes of parts that are on their way to the socket, but for those in `unsent`.
     queued: AtomicUsize,
+    /// Of these, bytes that the loop has written since it last said what the peer has not taken.
+    arrived: AtomicUsize,
     /// Bytes that the peer has not taken.
     unsent: AtomicUsize,
     room: (Mutex<()>, Condvar),
@@ -247,12 +249,12 @@ impl Ticket {
         self.queued.fetch_add(len, Ordering::AcqRel);
     }
 
-    pub(crate) fn remove_queued(&self, len: usize) {
-        self.queued.fetch_sub(len, Ordering::AcqRel);
-    }
-
+    /// The loop has offered all that arrived to the socket, and this is what it did not take.
     pub(crate) fn set_unsent(&self, len: usize) {
-        if self.unsent.swap(len, Ordering::AcqRel) != len {
+        let arrived = self.arrived.swap(0, Ordering::AcqRel);
+        let before = self.unsent.swap(len, Ordering::AcqRel);
+        self.queued.fetch_sub(arrived, Ordering::AcqRel);
+        if arrived > 0 || before != len {
             self.tell_room();
         }
     }
@@ -305,10 +307,10 @@ impl Letter {
         self.ticket.number
     }
 
-    /// The loop has it now: its bytes are no longer on their way.
+    /// The loop has it now.
     pub(crate) fn arrive(&self) {
         if let Content::Part(part) = &self.content {
-            self.ticket.remove_queued(part.len());
+            self.ticket.arrived.fetch_add(part.len(), Ordering::AcqRel);
         }
     }
 }
@@ -463,6 +465,7 @@ impl Lane {
             number: self.next,
             closed: AtomicBool::new(false),
             queued: AtomicUsize::new(0),
+            arrived: AtomicUsize::new(0),
             unsent: AtomicUsize::new(0),
             room: (Mutex::new(()), Condvar::new()),
         });

@@ -26,6 +26,7 @@ mod extract;
 #[cfg(feature = "json")]
 mod json;
 mod later;
+mod rate;
 mod rejection;
 mod request;
 mod response;
@@ -51,6 +52,7 @@ pub use head::{Fields, Version};
 pub use later::{Later, TicketPart};
 pub use limits::Limits;
 pub use method::{Method, Methods};
+pub use rate::{ByAddress, Limited, LimitedBy, RateCounts, RateLimit, TooMany};
 pub use reject::Reject;
 pub use rejection::Rejection;
 pub use request::{

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::limits::Limits;
-use crate::route::Table;
+use crate::route::{Routes, Table};
 
 mod event;
 mod event_loop;
@@ -20,6 +20,7 @@ mod sockets;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod workers;
 
 pub use event::{Event, Level, Stats};
 use event_loop::{EventLoop, Hook};
@@ -87,6 +88,8 @@ pub struct Server {
     signals: bool,
     offload: Offload,
     stall_threshold: Duration,
+    /// How it listens, if its listener was made here.
+    listen: Option<Listen>,
 }
 
 impl Server {
@@ -111,7 +114,9 @@ impl Server {
     /// # Errors
     /// As for [`bind`](Server::bind).
     pub fn bind_with(address: impl ToSocketAddrs, options: &Listen) -> io::Result<Server> {
-        Server::from_listener(sockets::bind(address.to_socket_addrs()?, options)?)
+        let mut server = Server::from_listener(sockets::bind(address.to_socket_addrs()?, options)?)?;
+        server.listen = Some(options.clone());
+        Ok(server)
     }
 
     /// Takes over a listener that was made elsewhere, or was inherited. It is made non-blocking, and `TCP_NODELAY` is
@@ -133,6 +138,7 @@ impl Server {
             signals: false,
             offload: Offload::DEFAULT,
             stall_threshold: STALL_THRESHOLD,
+            listen: None,
         })
     }
 
@@ -218,13 +224,18 @@ impl Server {
     pub fn start<T: Table<S>, S: 'static>(self, table: T, state: S) -> io::Result<Running<S>> {
         // A table is a name for its rows.
         let _ = table;
-        let Server { mut sockets, limits, hook, signals, offload, stall_threshold } = self;
+        self.start_rows(T::ROUTES, state, 1)
+    }
+
+    /// Starts one of `loops` loops that share the descriptors of the process.
+    fn start_rows<S: 'static>(self, routes: &'static Routes<S>, state: S, loops: usize) -> io::Result<Running<S>> {
+        let Server { mut sockets, limits, hook, signals, offload, stall_threshold, .. } = self;
         limits.check().map_err(|rule| io::Error::new(io::ErrorKind::InvalidInput, format!("Limits: {rule}")))?;
         sockets.listen(signals)?;
-        let connections_max = sockets::descriptors_max().map_or(usize::MAX, connections_for);
+        let connections_max = sockets::descriptors_max().map_or(usize::MAX, connections_for) / loops;
         let address = sockets.local_addr().ok();
         let mailbox = sockets.mailbox();
-        let mut events = EventLoop::new(sockets, T::ROUTES, state, limits, connections_max, hook);
+        let mut events = EventLoop::new(sockets, routes, state, limits, connections_max, hook);
         events.configure(offload, stall_threshold);
         events.tell_listening(address);
         Ok(Running { events, mailbox })
@@ -296,7 +307,11 @@ impl<S: 'static> Running<S> {
     /// # Errors
     /// The system refuses to wait for events.
     pub fn poll_once(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
-        self.events.turn(timeout)
+        let goes_on = self.events.turn(timeout);
+        if self.mailbox.has_questions() {
+            self.mailbox.answer_questions(self.events.stats());
+        }
+        goes_on
     }
 
     /// The state that handlers work on.
@@ -366,6 +381,18 @@ impl Handle {
     /// [`serve`](Server::serve) returns.
     pub fn shutdown(&self) {
         self.shutdown_after(Duration::ZERO);
+    }
+
+    /// Asks the server for its counters; those of all workers, added up. None if it does not answer within a second.
+    ///
+    /// Not from a handler: its loop would wait for itself.
+    pub fn stats(&self) -> Option<Stats> {
+        let answers = self.mailbox.ask_for_stats();
+        let mut sum = Stats::default();
+        for answer in answers {
+            sum = sum + answer.recv_timeout(Duration::from_secs(1)).ok()?;
+        }
+        Some(sum)
     }
 
     /// Announces a shutdown. [`Request::is_draining`](crate::Request::is_draining) is true at once, so that a readiness
