@@ -318,10 +318,13 @@ impl Letter {
 /// Writes an answer with the state of the loop.
 pub(crate) type Answer = Box<dyn for<'s, 'r> FnOnce(&'s mut dyn Any, Response<'r>) -> Sent<'r> + Send>;
 
+/// Something to be called with the state of the loop.
+pub(crate) type Call = Box<dyn FnOnce(&mut dyn Any) + Send>;
+
 pub(crate) enum Content {
     Answer(Answer),
-    /// To be called in the loop. The right to answer is inside.
-    Call(Box<dyn FnOnce(&mut dyn Any) + Send>),
+    /// The right to answer is inside.
+    Call(Call),
     Begin(Box<StreamHead>),
     Part(Part),
     End,

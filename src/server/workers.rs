@@ -53,15 +53,16 @@ impl Server {
                 .into_iter()
                 .enumerate()
                 .map(|(at, server)| {
-                    let mut stop = StopAll(handle.clone());
+                    let handle = handle.clone();
                     let run = move || {
+                        let stop = StopAll(handle);
                         let served = server.start_rows(T::ROUTES, make(), count).and_then(|mut running| {
                             while running.poll_once(None)? {}
                             Ok(running.stats())
                         });
                         if served.is_ok() {
                             // It stopped because all do.
-                            stop.0 = None;
+                            stop.forgive();
                         }
                         served
                     };
@@ -121,8 +122,14 @@ impl Server {
     }
 }
 
-/// Stops all loops, unless it is forgotten: one of them has failed.
+/// Stops all loops, unless it is forgiven: one of them has failed.
 struct StopAll(Option<Handle>);
+
+impl StopAll {
+    fn forgive(mut self) {
+        self.0 = None;
+    }
+}
 
 impl Drop for StopAll {
     fn drop(&mut self) {
