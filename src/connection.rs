@@ -1,6 +1,8 @@
 //! One connection as a pure state machine: bytes in, bytes out, time as an argument.
 //!
 //! ```text
+//!   (behind a trusted balancer, a PROXY header comes first, once)
+//!
 //!              whole request                         body missing
 //!        +------------------------+        +--------------------------------+
 //!        v                        |        v                                |
@@ -45,6 +47,7 @@ use crate::later::{Answer as LateAnswer, Content, Lane, Ticket};
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
 use crate::output::{Borrowed, COPY_BYTES_MAX, Mark, Output, Unsent};
+use crate::proxy::{self, Proxied};
 use crate::reject::Reject;
 use crate::rejection::Rejection;
 use crate::request::{Body, Params, Parts, Received, Request, Spans};
@@ -231,6 +234,10 @@ pub(crate) struct Connection {
 
 #[derive(Debug)]
 enum Phase {
+    /// Before the PROXY header that has to come first, or inside it.
+    Proxy {
+        begun: bool,
+    },
     /// Between two requests, or inside a head, of which `scanned` bytes were looked at.
     Head {
         scanned: usize,
@@ -359,7 +366,12 @@ impl Connection {
         }
     }
 
-    /// The address the connection came from.
+    /// A connection from a balancer that is trusted: before anything else it has to say whom it speaks for.
+    pub(crate) fn behind_proxy(peer: Option<SocketAddr>, now: Tick) -> Connection {
+        Connection { phase: Phase::Proxy { begun: false }, ..Connection::new(peer, now) }
+    }
+
+    /// The address the connection came from, or that its PROXY header named.
     pub(crate) fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
@@ -381,7 +393,7 @@ impl Connection {
     pub(crate) fn handle_recv<S>(&mut self, n: usize, read: &mut [u8], turn: &mut Turn<'_, S>) {
         if self.held.is_empty() {
             let mut requests_left = turn.limits.requests_per_turn;
-            let start = self.serve_plain_run(&read[..n], &mut requests_left, turn);
+            let start = self.serve_whole_ones(read, n, &mut requests_left, turn);
             if start == n && matches!(self.phase, Phase::Head { .. }) {
                 return;
             }
@@ -425,6 +437,8 @@ impl Connection {
             return;
         }
         match &self.phase {
+            Phase::Proxy { begun: true } => self.refuse(Reject::HeadTimeout, false, turn),
+            Phase::Proxy { begun: false } => self.phase = Phase::Closed(CloseReason::FirstByteTimeout),
             Phase::Head { begun: true, .. } => {
                 let head_only = self.held.as_slice().starts_with(b"HEAD ");
                 self.refuse(Reject::HeadTimeout, head_only, turn);
@@ -534,9 +548,13 @@ impl Connection {
             return Some(self.unsent_since.after(limits.write_timeout));
         }
         match &self.phase {
-            Phase::Head { begun: true, .. } => Some(self.since.after(limits.head_timeout)),
+            Phase::Head { begun: true, .. } | Phase::Proxy { begun: true } => {
+                Some(self.since.after(limits.head_timeout))
+            }
             Phase::Head { begun: false, .. } if self.served => Some(self.since.after(limits.idle_timeout)),
-            Phase::Head { begun: false, .. } => Some(self.since.after(limits.first_byte_timeout)),
+            Phase::Head { begun: false, .. } | Phase::Proxy { begun: false } => {
+                Some(self.since.after(limits.first_byte_timeout))
+            }
             Phase::Body(receiving) => Some(receiving.pace.deadline(limits)),
             Phase::Skip(skipping) => Some(skipping.pace.deadline(limits)),
             Phase::Waiting(_) => Some(self.since.after(limits.answer_timeout)),
@@ -550,7 +568,7 @@ impl Connection {
     #[inline]
     pub(crate) fn wants_read(&self, limits: &Limits) -> bool {
         match self.phase {
-            Phase::Head { .. } | Phase::Body(_) | Phase::Skip(_) => {
+            Phase::Head { .. } | Phase::Body(_) | Phase::Skip(_) | Phase::Proxy { .. } => {
                 !self.eof && !self.more && self.unsent_len() < limits.output_bytes_max
             }
             Phase::Linger { .. } => true,
@@ -572,7 +590,9 @@ impl Connection {
 
     /// Whether it waits for a request of which nothing has come, and owes nothing.
     pub(crate) fn is_idle(&self) -> bool {
-        matches!(self.phase, Phase::Head { begun: false, .. }) && self.held.is_empty() && self.unsent.is_none()
+        matches!(self.phase, Phase::Head { begun: false, .. } | Phase::Proxy { begun: false })
+            && self.held.is_empty()
+            && self.unsent.is_none()
     }
 
     /// Whether it waits for an answer, or for more of one, that is made elsewhere.
@@ -581,14 +601,14 @@ impl Connection {
         matches!(self.phase, Phase::Waiting(_) | Phase::Streaming(_))
     }
 
-    /// When it was accepted, if nothing was answered on it yet.
-    pub(crate) fn unserved_since(&self) -> Option<Tick> {
-        (!self.served).then_some(self.since)
+    /// Since when it waits for a request: its last answer, or accept.
+    pub(crate) fn idle_since(&self) -> Option<Tick> {
+        self.is_idle().then_some(self.since)
     }
 
     /// Bytes of memory held beside the struct itself.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.held.capacity() + self.unsent_len()
+        self.held.capacity() + self.unsent.as_ref().map_or(0, |unsent| unsent.held_bytes())
     }
 
     /// Gives its memory back to the loop. The last call.
@@ -715,6 +735,30 @@ impl Connection {
                     }
                     break;
                 }
+                Phase::Proxy { begun } => {
+                    if start == end {
+                        if self.eof {
+                            self.phase = Phase::Closing { reason: CloseReason::PeerClosed, linger: false };
+                        }
+                        break;
+                    }
+                    match proxy::parse(&buffer[start..end]) {
+                        Ok(Some(Proxied { len, source })) => {
+                            start += len;
+                            self.peer = source.or(self.peer);
+                            self.phase = BETWEEN;
+                        }
+                        Ok(None) if self.eof => self.refuse(Reject::Truncated, false, turn),
+                        Ok(None) => {
+                            if !*begun {
+                                *begun = true;
+                                self.since = turn.now;
+                            }
+                            break;
+                        }
+                        Err(reject) => self.refuse(reject, false, turn),
+                    }
+                }
                 Phase::Closing { reason, linger } => {
                     // Input behind the last request: closing now would answer it with a reset.
                     *linger |= start < end && *reason != CloseReason::PeerClosed;
@@ -738,51 +782,92 @@ impl Connection {
         start..end
     }
 
-    /// Requests without a body that stand one behind the other at the start of `bytes`. Returns where they end.
+    /// Whole and ordinary requests that stand one behind the other at the start of `buffer[..end]`. Returns where they
+    /// end.
     ///
-    /// All that most connections ever do. Whatever else there is, [`serve`](Connection::serve) takes up where this
-    /// leaves off.
+    /// All that most connections ever do, each head parsed once and nothing scanned before. Whatever else there is, be it
+    /// partial or malformed, [`serve`](Connection::serve) takes up where this leaves off.
     #[inline(always)]
-    fn serve_plain_run<S>(&mut self, bytes: &[u8], requests_left: &mut usize, turn: &mut Turn<'_, S>) -> usize {
+    fn serve_whole_ones<S>(
+        &mut self,
+        buffer: &mut [u8],
+        end: usize,
+        requests_left: &mut usize,
+        turn: &mut Turn<'_, S>,
+    ) -> usize {
         let mut start = 0;
-        while let [b'G' | b'H', ..] = bytes[start..]
+        while let Some(&first) = buffer[start..end].first()
             && matches!(self.phase, Phase::Head { scanned: 0, begun: false, .. })
             && *requests_left > 0
             && turn.workspace.output.len() <= turn.limits.output_bytes_max
             && self.unsent.is_none()
         {
-            let Some(used) = self.serve_plain(&bytes[start..], turn) else { break };
+            // Other methods have bodies, most often.
+            let used = match first {
+                b'G' | b'H' => self.serve_without_body(&buffer[start..end], turn),
+                _ => self.serve_with_body(&mut buffer[start..], end - start, turn),
+            };
+            let Some(used) = used else { break };
             start += used;
             *requests_left -= 1;
         }
         start
     }
 
-    /// A request without a body, read in one go from the window that it begins. Returns its length.
-    ///
-    /// `None` for everything else: a body has to be split off before its head is parsed, and the unusual wants a
-    /// closer look.
+    /// A request without a body, from the window that it begins. Returns its length, or `None` if it is not that.
     #[inline(always)]
-    fn serve_plain<S>(&mut self, window: &[u8], turn: &mut Turn<'_, S>) -> Option<usize> {
+    fn serve_without_body<S>(&mut self, window: &[u8], turn: &mut Turn<'_, S>) -> Option<usize> {
         let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
         let ready = SLOTS_READY.min(turn.limits.fields_max);
-        let (head_len, head, known) = head::parse_at_once(window, &mut slots[..ready], turn.limits)?;
+        let mut known = Known::default();
+        let (head_len, head) = head::parse_at_once(window, &mut slots[..ready], &mut known, turn.limits)?;
         let decision = framing::decide(head.version, &known).ok()?;
         if decision.framing != Framing::NoBody {
             return None;
         }
         turn.workspace.check_host(known.host).ok()?;
         let target = target::read(&head, known.host).ok()?;
-        let asked = Received {
-            head,
-            target,
-            has_body: decision.has_body(),
-            peer: self.peer,
-            draining: turn.workspace.draining,
-            now_ms: turn.now.0,
-        };
+        let asked = self.received(head, &known, target, &decision, turn);
         self.serve_asked(&asked, &decision, &mut [], 0, turn);
         Some(head_len)
+    }
+
+    /// A request whose body, by length, is in the window as well. Returns the length of both, or `None` if it is not
+    /// that. The head is split off first, so that it can stay borrowed while the body is changed.
+    #[inline(never)]
+    fn serve_with_body<S>(&mut self, buffer: &mut [u8], available: usize, turn: &mut Turn<'_, S>) -> Option<usize> {
+        let head_len = head::find_blank_line(&buffer[..available], turn.limits.head_bytes_max)?;
+        let received = available - head_len;
+        let (head_bytes, rest) = buffer.split_at_mut(head_len);
+        let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
+        let ready = SLOTS_READY.min(turn.limits.fields_max);
+        let mut known = Known::default();
+        let (parsed_len, head) = head::parse_at_once(head_bytes, &mut slots[..ready], &mut known, turn.limits)?;
+        let decision = framing::decide(head.version, &known).ok()?;
+        let is_whole = match decision.framing {
+            Framing::NoBody => true,
+            Framing::Length(len) => len <= received as u64,
+            Framing::Chunked => false,
+        };
+        if parsed_len != head_len || !is_whole {
+            return None;
+        }
+        turn.workspace.check_host(known.host).ok()?;
+        let target = target::read(&head, known.host).ok()?;
+        let asked = self.received(head, &known, target, &decision, turn);
+        match self.serve_asked(&asked, &decision, rest, received, turn) {
+            Served::Body(used) => Some(head_len + used),
+            Served::Waits(receiving) => {
+                self.wait_for_body(receiving, head_len);
+                Some(0)
+            }
+        }
+    }
+
+    fn wait_for_body(&mut self, mut receiving: Box<Receiving>, head_len: usize) {
+        receiving.head_len = head_len;
+        receiving.content_end += head_len;
+        self.phase = Phase::Body(receiving);
     }
 
     /// One request whose head is whole. Returns the bounds of what is left in the buffer.
@@ -797,29 +882,20 @@ impl Connection {
         let received = end - start - head_len;
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
         let served = with_head(head_bytes, turn.limits, |parsed| match parsed {
-            Ok(Parsed { head, target, decision }) => {
-                let asked = Received {
-                    head,
-                    target,
-                    has_body: decision.has_body(),
-                    peer: self.peer,
-                    draining: turn.workspace.draining,
-                    now_ms: turn.now.0,
-                };
+            Ok(Parsed { head, known, target, decision }) => {
+                let asked = self.received(head, &known, target, &decision, turn);
                 self.serve_asked(&asked, &decision, rest, received, turn)
             }
             Err((reject, head_only)) => self.refused(reject, head_only, turn),
         });
         match served {
             Served::Body(used) => (start + head_len + used, end),
-            Served::Waits(mut receiving) => {
+            Served::Waits(receiving) => {
                 let kept_end = match receiving.decision.framing {
                     Framing::Chunked => start + head_len + receiving.content_end,
                     _ => end,
                 };
-                receiving.head_len = head_len;
-                receiving.content_end += head_len;
-                self.phase = Phase::Body(receiving);
+                self.wait_for_body(receiving, head_len);
                 (start, kept_end)
             }
         }
@@ -856,13 +932,21 @@ impl Connection {
             }
         };
         turn.ran = Some(row);
-        let state = &mut *turn.state;
-        let wants_body = match catch_unwind(AssertUnwindSafe(|| check(&request, state))) {
-            Ok(Ok(wants_body)) => wants_body,
-            Ok(Err(rejection)) => {
-                return self.answer_early(decision, facts, received, turn, |response| rejection.respond(response));
+        let wants_body = match check {
+            None => false,
+            Some(check) => {
+                let mut spans = spans;
+                let params = params(row, &request.0.target, &mut spans, &mut turn.workspace.decoded);
+                let state = &mut *turn.state;
+                match catch_unwind(AssertUnwindSafe(|| check(&request, &params, state))) {
+                    Ok(Ok(wants_body)) => wants_body,
+                    Ok(Err(rejection)) => {
+                        return self
+                            .answer_early(decision, facts, received, turn, |response| rejection.respond(response));
+                    }
+                    Err(_panic) => return self.answer_panic(facts, turn),
+                }
             }
-            Err(_panic) => return self.answer_panic(facts, turn),
         };
         if !wants_body {
             let unread = unread(decision, turn.limits);
@@ -947,15 +1031,8 @@ impl Connection {
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
         with_head(head_bytes, turn.limits, |parsed| {
             // The head was parsed and routed before with the same outcome; only the borrows are new.
-            let Ok(Parsed { head, target, decision }) = parsed else { return };
-            let asked = Received {
-                head,
-                target,
-                has_body: decision.has_body(),
-                peer: self.peer,
-                draining: turn.workspace.draining,
-                now_ms: turn.now.0,
-            };
+            let Ok(Parsed { head, known, target, decision }) = parsed else { return };
+            let asked = self.received(head, &known, target, &decision, turn);
             let request = Request(&asked);
             let facts = self.facts(&asked.head, &decision, turn);
             let mut spans = Spans::default();
@@ -1008,6 +1085,7 @@ impl Connection {
         let left = match unread {
             Unread::Nothing | Unread::Close => return Served::Body(0),
             Unread::Length(len) if len <= received as u64 => return Served::Body(len as usize),
+            Unread::Length(len) if planted!("connection") => Some(len - received as u64),
             Unread::Length(len) => Some(len),
             Unread::Chunked => None,
         };
@@ -1022,6 +1100,7 @@ impl Connection {
 /// A head that passed every rule that needs no route.
 struct Parsed<'h> {
     head: Head<'h>,
+    known: Known<'h>,
     target: Target<'h>,
     decision: Decision,
 }
@@ -1065,7 +1144,7 @@ fn understand<'h>(head: Head<'h>, known: &Known<'h>) -> Result<Parsed<'h>, (Reje
     }
     let target = target::read(&head, known.host).map_err(refused)?;
     let decision = framing::decide(head.version, known).map_err(refused)?;
-    Ok(Parsed { head, target, decision })
+    Ok(Parsed { head, known: *known, target, decision })
 }
 
 #[inline]
@@ -1192,6 +1271,19 @@ fn unread(decision: &Decision, limits: &Limits) -> Unread {
 }
 
 impl Connection {
+    #[inline(always)]
+    fn received<'h, S>(
+        &self,
+        head: Head<'h>,
+        known: &'h Known<'h>,
+        target: Target<'h>,
+        decision: &Decision,
+        turn: &Turn<'_, S>,
+    ) -> Received<'h> {
+        let (has_body, draining, now_ms) = (decision.has_body(), turn.workspace.draining, turn.now.0);
+        Received { head, known, target, has_body, peer: self.peer, draining, now_ms }
+    }
+
     #[inline]
     fn facts<S>(&self, head: &Head<'_>, decision: &Decision, turn: &Turn<'_, S>) -> Facts {
         Facts {
@@ -1453,3 +1545,6 @@ fn busy(response: Response<'_>) -> Sent<'_> {
 }
 
 const _: () = assert!(READ_BUFFER_LEN <= u32::MAX as usize);
+
+// What `Limits::worst_case_bytes_per_connection` counts for it leaves room for the socket, the timer and the lists.
+const _: () = assert!(size_of::<Connection>() + size_of::<Receiving>() + size_of::<Unsent>() <= 512);

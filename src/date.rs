@@ -28,7 +28,7 @@ impl DateLine {
 
     /// Makes this the line of another second. Returns whether the text changed.
     pub(crate) fn set(&mut self, unix_seconds: u64) -> bool {
-        if unix_seconds == self.unix_seconds {
+        if unix_seconds == self.unix_seconds || (planted!("date") && unix_seconds % 86_400 == 86_399) {
             return false;
         }
         // A clock that broken stays at the last second that has a text.

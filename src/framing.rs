@@ -70,8 +70,8 @@ fn content_length(value: &[u8]) -> Result<u64, Reject> {
         match byte {
             // Saturating: `u64::MAX` is above every limit, and the digits behind it still have to be digits.
             b'0'..=b'9' => length = length.saturating_mul(10).saturating_add(u64::from(byte - b'0')),
-            b',' => return Err(list_of_lengths(value)),
-            _ => return Err(Reject::ContentLength),
+            b'+' if planted!("framing") => {}
+            _ => return Err(no_length(value)),
         }
     }
     Ok(length)
@@ -79,7 +79,7 @@ fn content_length(value: &[u8]) -> Result<u64, Reject> {
 
 /// `5, 5` is what a proxy makes of two lines; it may be refused, and is. `5,` and `5, x` are no list at all.
 #[cold]
-fn list_of_lengths(value: &[u8]) -> Reject {
+fn no_length(value: &[u8]) -> Reject {
     let digits = |item: &[u8]| !item.is_empty() && item.iter().all(u8::is_ascii_digit);
     if value.split(|&b| b == b',').map(<[u8]>::trim_ascii).all(digits) {
         Reject::ContentLengthTwice

@@ -28,17 +28,39 @@ pub struct Head<'r> {
     pub(crate) fields: Fields<'r>,
 }
 
-/// The fields that the core itself obeys, found in one pass that also refuses the repeated ones.
+/// The fields that the core obeys and those that most handlers ask for, found in one pass that also refuses the
+/// repeated ones of the first kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known<'r> {
     pub(crate) host: Option<&'r [u8]>,
     pub(crate) content_length: Option<&'r [u8]>,
     pub(crate) transfer_encoding: Option<&'r [u8]>,
     pub(crate) expect: Option<&'r [u8]>,
+    pub(crate) authorization: Single<'r>,
+    pub(crate) content_type: Single<'r>,
     /// `Connection` lists `close`, on any of its lines and in any letter case.
     pub(crate) close: bool,
     /// `Connection` lists `keep-alive`.
     pub(crate) keep_alive: bool,
+}
+
+/// A field that should come once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Single<'r> {
+    #[default]
+    Absent,
+    Once(&'r [u8]),
+    Repeated,
+}
+
+impl<'r> Single<'r> {
+    #[inline]
+    fn note(&mut self, value: &'r [u8]) {
+        *self = match self {
+            Single::Absent => Single::Once(value),
+            _ => Single::Repeated,
+        };
+    }
 }
 
 /// The field lines of a head, in the order they came.
@@ -132,8 +154,40 @@ pub(crate) fn scan(bytes: &[u8], scanned: usize, head_bytes_max: usize) -> Resul
     }
 }
 
+/// The first place behind a CRLF CRLF, if it comes within the limit: where a head ends, unless one of its lines ends
+/// otherwise.
+///
+/// Looks for CR and, two bytes on, CR again: without branches, so that it is done on many bytes at a time.
+#[inline]
+pub(crate) fn find_blank_line(bytes: &[u8], head_bytes_max: usize) -> Option<usize> {
+    const BLOCK: usize = 64;
+    let window = &bytes[..bytes.len().min(head_bytes_max)];
+    let mut at = 0;
+    while let Some(block) = window[at..].first_chunk::<{ BLOCK + 2 }>() {
+        let pairs = block[..BLOCK].iter().zip(&block[2..]);
+        let found = pairs.fold(0, |found, (&one, &other)| found | (u8::from(one == b'\r') & u8::from(other == b'\r')));
+        if found != 0 {
+            break;
+        }
+        at += BLOCK;
+    }
+    // The next one is near, or is not there.
+    while at < window.len() {
+        at += plain_prefix_len(&window[at..]);
+        match window[at..] {
+            [b'\r', b'\n', b'\r', b'\n', ..] => return Some(at + 4),
+            [b'\r', b'\n', ..] => at += 2,
+            _ => at += 1,
+        }
+    }
+    None
+}
+
 /// How far [`scan`] came in bytes that hold no end of a head yet: everything but a CR at the end.
 pub(crate) fn scanned_len(bytes: &[u8]) -> usize {
+    if planted!("head") {
+        return bytes.len();
+    }
     bytes.len() - usize::from(bytes.ends_with(b"\r"))
 }
 
@@ -185,7 +239,9 @@ pub(crate) fn parse<'h, 'r: 'h>(
         Ok(_) => return Err(Reject::RequestLine),
         Err(error) => return Err(reject(error, bytes)),
     }
-    head(request.method, request.path, request.version, request.headers, limits)
+    let mut known = Known::default();
+    let head = head(request.method, request.path, request.version, request.headers, &mut known, limits)?;
+    Ok((head, known))
 }
 
 /// What httparse found, in our terms.
@@ -195,15 +251,17 @@ fn head<'h>(
     target: Option<&'h str>,
     minor: Option<u8>,
     fields: &'h [httparse::Header<'h>],
+    known: &mut Known<'h>,
     limits: &Limits,
-) -> Result<(Head<'h>, Known<'h>), Reject> {
+) -> Result<Head<'h>, Reject> {
     let (Some(method), Some(target), Some(minor)) = (method, target, minor) else { return Err(Reject::RequestLine) };
     if target.len() > limits.target_bytes_max {
         return Err(Reject::TargetTooLong);
     }
     let version = if minor == 0 { Version::Http10 } else { Version::Http11 };
     let method = Method::from_token(method.as_bytes());
-    Ok((Head { method, target, version, fields: Fields(fields) }, known(fields)?))
+    find_known(fields, known)?;
+    Ok(Head { method, target, version, fields: Fields(fields) })
 }
 
 /// Reads a whole head from the start of `bytes` in one go, without a scan before: its length and the head.
@@ -214,8 +272,9 @@ fn head<'h>(
 pub(crate) fn parse_at_once<'h, 'r: 'h>(
     bytes: &'r [u8],
     slots: &'h mut [Slot<'r>],
+    known: &mut Known<'h>,
     limits: &Limits,
-) -> Option<(usize, Head<'h>, Known<'h>)> {
+) -> Option<(usize, Head<'h>)> {
     let mut request = httparse::Request::new(&mut []);
     let Ok(httparse::Status::Complete(len)) = request.parse_with_uninit_headers(bytes, slots) else { return None };
     // httparse skips empty lines before a request; `scan` does not.
@@ -226,8 +285,7 @@ pub(crate) fn parse_at_once<'h, 'r: 'h>(
     if has_bare_lf(&bytes[..len], fields) {
         return None;
     }
-    let (head, known) = head(request.method, request.path, request.version, fields, limits).ok()?;
-    Some((len, head, known))
+    Some((len, head(request.method, request.path, request.version, fields, known, limits).ok()?))
 }
 
 /// Whether some line of a head that httparse took ends in LF without CR.
@@ -261,16 +319,22 @@ pub(crate) fn lower_version(head: &mut [u8]) -> bool {
     }
 }
 
-/// One pass over the fields: by length first, then by bytes.
+/// One pass over the fields: by length first, then by bytes. Into a place of the caller's, which is larger than a copy
+/// of it is cheap.
 #[inline(always)]
-fn known<'r>(fields: &'r [httparse::Header<'r>]) -> Result<Known<'r>, Reject> {
-    let mut known = Known::default();
+fn find_known<'r>(fields: &'r [httparse::Header<'r>], known: &mut Known<'r>) -> Result<(), Reject> {
     for field in fields {
         let name = field.name.as_bytes();
         match name.len() {
             4 if is_name(name, b"host") => once(&mut known.host, field.value, Reject::HostTwice)?,
-            6 if is_name(name, b"expect") => known.expect = Some(field.value),
-            10 if is_name(name, b"connection") => read_connection(field.value, &mut known),
+            6 if is_name(name, b"expect") => {
+                // Of several lines the one that is refused counts, wherever it stands.
+                let refused = known.expect.filter(|value| !value.eq_ignore_ascii_case(b"100-continue"));
+                known.expect = Some(refused.unwrap_or(field.value));
+            }
+            10 if is_name(name, b"connection") => read_connection(field.value, known),
+            12 if is_name(name, b"content-type") => known.content_type.note(field.value),
+            13 if is_name(name, b"authorization") => known.authorization.note(field.value),
             14 if is_name(name, b"content-length") => {
                 once(&mut known.content_length, field.value, Reject::ContentLengthTwice)?;
             }
@@ -280,15 +344,15 @@ fn known<'r>(fields: &'r [httparse::Header<'r>]) -> Result<Known<'r>, Reject> {
             _ => {}
         }
     }
-    Ok(known)
+    Ok(())
 }
 
-/// Whether a field name is this one, in any letter case.
+/// Whether a field name, or a name of letters in a value, is this one, in any letter case.
 ///
-/// All bytes at once, unlike `eq_ignore_ascii_case`: bit 5 makes a letter small, and no other byte of a token becomes
-/// a letter or a hyphen by it.
+/// All bytes at once, unlike `eq_ignore_ascii_case`: bit 5 makes a letter small, and no other byte that a head may hold
+/// becomes a letter or a hyphen by it.
 #[inline(always)]
-fn is_name<const N: usize>(name: &[u8], small: &[u8; N]) -> bool {
+pub(crate) fn is_name<const N: usize>(name: &[u8], small: &[u8; N]) -> bool {
     let Ok(name) = <&[u8; N]>::try_from(name) else { return false };
     name.iter().zip(small).fold(0, |differs, (&byte, &small)| differs | ((byte | 0x20) ^ small)) == 0
 }
@@ -304,6 +368,7 @@ fn read_connection(value: &[u8], known: &mut Known<'_>) {
 fn once<'r>(place: &mut Option<&'r [u8]>, value: &'r [u8], twice: Reject) -> Result<(), Reject> {
     match place.replace(value) {
         None => Ok(()),
+        Some(_) if planted!("smuggling") => Ok(()),
         Some(_) => Err(twice),
     }
 }

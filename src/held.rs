@@ -118,7 +118,8 @@ impl Pool {
 
     /// Doubles a buffer of which `used` bytes are in use.
     fn grow(&mut self, buffer: &mut Vec<u8>, used: usize) {
-        let len = (used * 2 + ROOM_LEN + PADDING_LEN).next_power_of_two();
+        let needed = used + ROOM_LEN + PADDING_LEN;
+        let len = needed.next_power_of_two().max(buffer.len() * 2);
         let mut larger = vec![0; len];
         larger[..used].copy_from_slice(&buffer[..used]);
         self.held_bytes += len;

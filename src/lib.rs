@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[macro_use]
+mod planted;
 mod macros;
 #[cfg(test)]
 mod tests;
@@ -80,9 +82,7 @@ pub mod __private {
 
     pub use crate::request::Parts;
     pub use crate::response::{Constant, ConstantHead, constant_head};
-    pub use crate::route::build::{
-        Arrays, Line, Options, Sizes, is_param, place, rows, rows_len, sizes_max, text, text_len,
-    };
-    pub use crate::route::row::{Ask, Done, Moment, Slot, Source, finish};
-    pub use crate::route::{Answer, Row};
+    pub use crate::route::Row;
+    pub use crate::route::build::{Arrays, Line, Options, Sizes, place, rows, rows_len, sizes_max, text, text_len};
+    pub use crate::route::row::{Done, Moment, Slot, Source, finish, head, whole};
 }

@@ -101,8 +101,32 @@ impl Limits {
     ///
     /// A handler that makes larger answers, and a row with its own `body_max`, adds to it.
     pub const fn worst_case_bytes_per_connection(&self) -> usize {
-        let input = self.head_bytes_max + self.body_bytes_max + READ_BUFFER_LEN;
-        512 + 2 * input + 2 * self.output_bytes_max
+        self.worst_case_with(self.head_bytes_max.saturating_add(self.body_bytes_max))
+    }
+
+    /// The most user-space bytes that a server with so many connections can hold, whatever its peers do: theirs, of
+    /// which bodies take no more than `bodies_bytes_max` together, and the loop's own buffers. The same holds for
+    /// handlers and rows as [above](Limits::worst_case_bytes_per_connection); what a handler has while it runs, and
+    /// keeps, is its own.
+    pub const fn worst_case_bytes(&self, connections: usize) -> usize {
+        let each = self.worst_case_bytes_per_connection();
+        let without_bodies = connections.saturating_mul(self.worst_case_with(self.head_bytes_max));
+        // The sum is looked at when more of a body has come.
+        let one_at_a_time = without_bodies.saturating_add(self.bodies_bytes_max).saturating_add(each);
+        let all_at_once = connections.saturating_mul(each);
+        let connections = if one_at_a_time < all_at_once { one_at_a_time } else { all_at_once };
+        // Growing a buffer, and parsing JSON, takes memory beside the body, for one request at a time.
+        let parsing = (JSON_FACTOR + 2) * max(self.body_bytes_max, READ_BUFFER_LEN);
+        connections.saturating_add(LOOP_BYTES).saturating_add(parsing)
+    }
+
+    /// For a connection whose message, as far as it is held, is no larger than this.
+    const fn worst_case_with(&self, message: usize) -> usize {
+        // Buffers are powers of two, with some room.
+        let input = 2 * (max(message, READ_BUFFER_LEN) + 1024);
+        // Segments are given back when they are sent to their end: the first can be of an earlier turn, and small
+        // ones are put together in vectors that double.
+        SLOT_BYTES + input + 6 * self.output_bytes_max
     }
 
     /// Whether the settings make sense together.
@@ -144,6 +168,19 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits::DEFAULT
     }
+}
+
+/// A slot, its socket and timer, and the boxed parts of its connection; twice, as vectors double.
+const SLOT_BYTES: usize = 1536;
+
+/// The loop's read and write buffers and spare ones, the storage for JSON that is kept, and change.
+const LOOP_BYTES: usize = 4 << 20;
+
+/// What parsing JSON can take, as a multiple of its size.
+const JSON_FACTOR: usize = if cfg!(feature = "json") { 32 } else { 0 };
+
+const fn max(a: usize, b: usize) -> usize {
+    if a > b { a } else { b }
 }
 
 /// The loop's read buffer. A connection can be left holding up to this much pipelined input.

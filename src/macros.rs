@@ -69,7 +69,8 @@ macro_rules! __routes_line {
             $crate::__private::stringify!($method),
             $pattern,
             &[$($crate::__private::stringify!($name)),*],
-            $crate::__private::Answer::Handler { check: __sprat_check, call: __sprat_call },
+            __sprat_check,
+            __sprat_call,
             $crate::__private::Options {
                 $($($option: $crate::__private::Option::Some($value),)*)?
                 ..$crate::__private::Options::NONE
@@ -102,45 +103,49 @@ macro_rules! __routes_handler {
             moment: $crate::__private::Moment<'r, '_>,
             state: &mut $state,
         ) -> $crate::__private::Result<$crate::__private::Done<'r>, $crate::Rejection> {
-            $(let $value = $crate::__private::Slot::NEW;)*
+            $(let $value = (
+                $crate::__private::Source::<{ $crate::__private::place($pattern, $crate::__private::stringify!($name)) }>,
+                $crate::__private::Slot::NEW,
+            );)*
             let parts = match moment {
-                $crate::__private::Moment::Head(head) => {
+                $crate::__private::Moment::Head(request, params) => {
                     let wants_body = false;
                     $(let wants_body = {
-                        let $name = $value;
-                        $crate::__private::Source::<
-                            { $crate::__private::is_param($pattern, $crate::__private::stringify!($name)) },
-                        >::check($name, head, state)? | wants_body
+                        let $name = $value.1;
+                        let name = $crate::__private::stringify!($name);
+                        match $value.0.check($name, request, params, state, name) {
+                            $crate::__private::Result::Ok(wants_it) => wants_it | wants_body,
+                            $crate::__private::Result::Err(rejection) => {
+                                return $crate::__private::Result::Err(rejection);
+                            }
+                        }
                     };)*
                     return $crate::__private::Result::Ok($crate::__private::Done::Head(wants_body));
                 }
                 $crate::__private::Moment::Whole(parts) => parts,
             };
             $(let ($value, parts) = {
-                let $name = $crate::__private::Ask::new($value, parts);
-                $crate::__private::Source::<
-                    { $crate::__private::is_param($pattern, $crate::__private::stringify!($name)) },
-                >::take(
-                    $name,
-                    state,
-                    const { $crate::__private::place($pattern, $crate::__private::stringify!($name)) },
-                    $crate::__private::stringify!($name),
-                )?
+                let $name = $value.1.of(parts);
+                match $value.0.take($name, state, $crate::__private::stringify!($name)) {
+                    $crate::__private::Result::Ok(taken) => taken,
+                    $crate::__private::Result::Err(rejection) => return $crate::__private::Result::Err(rejection),
+                }
             };)*
             let answer = $($handler)::+(state, $($value),*);
             $crate::__private::Result::Ok($crate::__private::Done::Whole($crate::__private::finish(parts, answer)))
         }
         fn __sprat_check<'r>(
             request: &$crate::Request<'r>,
+            params: &$crate::Params<'r>,
             state: &mut $state,
         ) -> $crate::__private::Result<$crate::__private::bool, $crate::Rejection> {
-            __sprat_row($crate::__private::Moment::Head(request), state)?.head()
+            $crate::__private::head(__sprat_row($crate::__private::Moment::Head(request, params), state))
         }
         fn __sprat_call<'r>(
             parts: $crate::__private::Parts<'r>,
             state: &mut $state,
         ) -> $crate::__private::Result<$crate::Sent<'r>, $crate::Rejection> {
-            __sprat_row($crate::__private::Moment::Whole(parts), state)?.whole()
+            $crate::__private::whole(__sprat_row($crate::__private::Moment::Whole(parts), state))
         }
     };
 }

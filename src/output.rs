@@ -150,6 +150,9 @@ impl Output {
     }
 }
 
+/// The most that waiting answers are merged into.
+const MERGED_BYTES_MAX: usize = 2 * COPY_BYTES_MAX;
+
 /// The loop's write buffer keeps this much room between turns.
 const KEEP_BYTES_MAX: usize = 256 << 10;
 
@@ -172,6 +175,15 @@ impl Unsent {
         self.len == 0
     }
 
+    /// Memory behind it, the parts included that were sent already.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let memory = |segment: &Borrowed| match segment {
+            Borrowed::Owned(bytes) => bytes.capacity(),
+            Borrowed::Static(_) | Borrowed::Shared(_) => 0,
+        };
+        self.segments.iter().map(memory).sum()
+    }
+
     /// Appends a segment of which the first `sent` bytes are gone already.
     fn push(&mut self, mut segment: Borrowed, sent: usize) {
         let len = segment.as_slice().len() - sent;
@@ -184,9 +196,10 @@ impl Unsent {
             segment = Borrowed::Owned(segment.as_slice()[sent..].to_vec());
         }
         self.len += len;
-        // Many small answers to a slow reader would otherwise become many small segments.
+        // Many small answers to a slow reader would otherwise become many small segments. Not without end: the memory
+        // of a segment comes back once all of it is sent, and a reader may always leave a little.
         if let (Some(Borrowed::Owned(last)), Borrowed::Owned(new)) = (self.segments.back_mut(), &segment)
-            && new.len() <= COPY_BYTES_MAX
+            && last.len() + new.len() <= MERGED_BYTES_MAX
         {
             last.extend_from_slice(new);
             return;

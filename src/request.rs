@@ -6,13 +6,13 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use crate::head::{Fields, Head, Version};
+use crate::head::{Fields, Head, Known, Version};
 use crate::later::{Lane, TicketPart};
 use crate::method::Method;
 use crate::rejection::Rejection;
 use crate::response::{Respond, Response, Sent};
 use crate::status::Status;
-use crate::target::{Form, Target};
+use crate::target::{self, Form, Target};
 
 /// A request without its body: a view that is free to copy.
 ///
@@ -31,6 +31,7 @@ pub struct Request<'r>(pub(crate) &'r Received<'r>);
 #[derive(Debug)]
 pub(crate) struct Received<'r> {
     pub(crate) head: Head<'r>,
+    pub(crate) known: &'r Known<'r>,
     pub(crate) target: Target<'r>,
     pub(crate) has_body: bool,
     pub(crate) peer: Option<SocketAddr>,
@@ -67,7 +68,7 @@ impl<'r> Request<'r> {
 
     /// The host that is asked for, with its port: from an absolute-form target, else from the Host field.
     pub fn host(&self) -> Option<&'r str> {
-        std::str::from_utf8(self.0.target.host?).ok()
+        target::host(&self.0.head, self.0.target.form, self.0.known.host)
     }
 
     /// The version that the client speaks.
@@ -85,7 +86,8 @@ impl<'r> Request<'r> {
         std::str::from_utf8(self.0.head.fields.get(name)?).ok()
     }
 
-    /// The address of the peer, taken at accept. None on a unix socket and in the test client.
+    /// The address of the peer, taken at accept, or named by a balancer that is trusted; see
+    /// [`Server::proxy_protocol`](crate::Server::proxy_protocol). None on a unix socket and in the test client.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.0.peer
     }

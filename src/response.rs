@@ -384,7 +384,7 @@ fn is_sendable(name: &str, value: &[u8]) -> bool {
     let reserved = ["content-length", "transfer-encoding", "connection", "date", "keep-alive", "upgrade", "trailer"];
     !name.is_empty()
         && name.bytes().all(is_token_byte)
-        && value.iter().all(|&b| b == b'\t' || (b >= 0x20 && b != 0x7f))
+        && value.iter().all(|&b| b == b'\t' || (planted!("response") && b == b'\n') || (b >= 0x20 && b != 0x7f))
         && !reserved.iter().any(|r| name.eq_ignore_ascii_case(r))
 }
 

@@ -16,7 +16,7 @@ mod trie;
 
 use crate::method::{Method, Methods};
 use crate::rejection::Rejection;
-use crate::request::{Parts, Request, Spans};
+use crate::request::{Params, Parts, Request, Spans};
 use crate::response::{Constant, Sent};
 use trie::{Match, Trie};
 
@@ -26,8 +26,9 @@ pub trait Table<S: 'static> {
     const ROUTES: &'static Routes<S>;
 }
 
-/// Runs the guards of a row on the head. Returns whether the handler wants the body.
-pub type Check<S> = for<'a> fn(&Request<'a>, &mut S) -> Result<bool, Rejection>;
+/// Looks at the arguments of a row in order: parameters have to parse, and the guards run on the head. Returns whether
+/// the handler wants the body.
+pub type Check<S> = for<'r> fn(&Request<'r>, &Params<'r>, &mut S) -> Result<bool, Rejection>;
 
 /// Takes the arguments of a row, calls its handler and writes its answer.
 pub type Call<S> = for<'r> fn(Parts<'r>, &mut S) -> Result<Sent<'r>, Rejection>;
@@ -58,8 +59,8 @@ impl<S: 'static> std::fmt::Debug for Row<S> {
 
 /// What a row answers with.
 pub enum Answer<S: 'static> {
-    /// `path::to::handler(args)`.
-    Handler { check: Check<S>, call: Call<S> },
+    /// `path::to::handler(args)`. Nothing is to be checked before the call if all arguments are path parameters.
+    Handler { check: Option<Check<S>>, call: Call<S> },
     /// `const text(EXPR)`.
     Constant(&'static Constant),
 }

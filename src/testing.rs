@@ -47,6 +47,7 @@ pub struct Client<S: 'static> {
     holds_work: bool,
     /// Connections so far: each is an owner of tickets of its own.
     links: u64,
+    behind_proxy: bool,
 }
 
 impl<S: 'static> Client<S> {
@@ -68,6 +69,7 @@ impl<S: 'static> Client<S> {
             pool,
             holds_work: false,
             links: 0,
+            behind_proxy: false,
         }
     }
 
@@ -102,6 +104,13 @@ impl<S: 'static> Client<S> {
     #[must_use]
     pub fn with_peer(mut self, peer: SocketAddr) -> Client<S> {
         self.peer = Some(peer);
+        self
+    }
+
+    /// The same client, whose connections have to begin with a PROXY header.
+    #[cfg(test)]
+    pub(crate) fn behind_proxy(mut self) -> Client<S> {
+        self.behind_proxy = true;
         self
     }
 
@@ -262,11 +271,12 @@ pub struct Link<S: 'static, C: BorrowMut<Client<S>>> {
 
 impl<S, C: BorrowMut<Client<S>>> Link<S, C> {
     fn new(mut client: C) -> Link<S, C> {
-        let Client { peer, now, links, .. } = client.borrow_mut();
+        let Client { peer, now, links, behind_proxy, .. } = client.borrow_mut();
         *links += 1;
+        let connect = if *behind_proxy { Connection::behind_proxy } else { Connection::new };
         Link {
             owner: *links,
-            connection: Connection::new(*peer, *now),
+            connection: connect(*peer, *now),
             client,
             state: PhantomData,
             received: Vec::new(),
@@ -487,7 +497,8 @@ fn parse_answers(bytes: &[u8], is_head: impl Fn(usize) -> bool) -> Vec<Answer> {
     while !rest.is_empty() {
         let shown = rest.escape_ascii();
         let head_len = rest.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or_else(|| panic!("half a head: {shown}"));
-        let head = std::str::from_utf8(&rest[..head_len]).expect("a head of ours is ASCII");
+        // A handler may send bytes beyond ASCII in a field value, in whatever encoding (RFC 9110 5.5).
+        let head = String::from_utf8_lossy(&rest[..head_len]);
         rest = &rest[head_len + 4..];
         let mut lines = head.split("\r\n");
         let status_line = lines.next().unwrap_or_default();

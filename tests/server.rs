@@ -706,13 +706,17 @@ fn an_announced_shutdown_lets_a_readiness_route_fail_first() {
     let lab = Lab::new(Limits::DEFAULT);
     let mut stream = lab.connect();
     assert_eq!(exchange(&mut stream, get("/ready")).status, 200);
-    lab.handle.shutdown_after(ms(600));
+    lab.handle.shutdown_after(ms(4000));
     thread::sleep(ms(100));
     let answer = exchange(&mut stream, get("/ready"));
     assert_eq!((answer.status, answer.close), (503, false));
     let answer = exchange(&mut lab.connect(), get("/ready"));
     assert_eq!((answer.status, answer.close), (503, false));
-    assert!(is_closed_within(&mut stream, ms(1500)));
+    // In the second half of the delay whoever still asks is sent away.
+    thread::sleep(ms(2000));
+    let answer = exchange(&mut lab.connect(), get("/ready"));
+    assert_eq!((answer.status, answer.close), (503, true));
+    assert!(is_closed_within(&mut stream, ms(4000)));
 }
 
 #[test]

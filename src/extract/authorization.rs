@@ -1,26 +1,26 @@
 //! The Authorization field (RFC 9110 11.4 and 11.6.2), for the schemes whose credentials are one token68.
 
+use crate::head::{Single, is_name};
 use crate::rejection::Rejection;
 use crate::request::Request;
 use crate::status::Status;
 
-/// What stands behind the scheme: `auth-scheme 1*SP token68`. The scheme has no letter case.
+/// What stands behind the scheme: `auth-scheme 1*SP token68`. The scheme has no letter case; here it is letters in
+/// lower case.
 ///
 /// `None` if the field is missing, names another scheme, holds nothing else, or comes twice: two fields would let two
 /// parties see two different clients. The bytes are not looked at; see [`is_token68`].
 #[inline]
-pub(super) fn credentials<'r>(request: &Request<'r>, scheme: &str) -> Option<&'r [u8]> {
-    let mut values = request.fields().get_all("authorization");
-    let value = values.next()?;
-    if values.next().is_some() {
+pub(super) fn credentials<'r, const N: usize>(request: &Request<'r>, scheme: &[u8; N]) -> Option<&'r [u8]> {
+    let Single::Once(value) = request.0.known.authorization else { return None };
+    let (name, mut token) = value.split_at_checked(N)?;
+    if !is_name(name, scheme) || token.first() != Some(&b' ') {
         return None;
     }
-    let (name, rest) = value.split_at_checked(scheme.len())?;
-    let (b' ', mut token) = rest.split_first()? else { return None };
     while let [b' ', after @ ..] = token {
         token = after;
     }
-    name.eq_ignore_ascii_case(scheme.as_bytes()).then_some(token)
+    Some(token)
 }
 
 /// `token68 = 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="`.

@@ -61,7 +61,7 @@ impl<R: Realm> Basic<R> {
     /// # Errors
     /// [`Basic::unauthorized`].
     pub fn read(request: &Request<'_>) -> Result<Basic<R>, Rejection> {
-        let decoded = credentials(request, "basic").and_then(base64::decode);
+        let decoded = credentials(request, b"basic").and_then(base64::decode);
         let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok()).filter(|text| !text.contains(is_control));
         // The user cannot hold a colon; the password can.
         match text.and_then(|text| Some((text.find(':')?, text))) {

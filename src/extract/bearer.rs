@@ -69,7 +69,7 @@ impl<'r> Bearer<'r> {
     /// [`Bearer::unauthorized`], for whatever is not exactly one token.
     #[inline]
     pub fn read(request: &Request<'r>) -> Result<Bearer<'r>, Rejection> {
-        match credentials(request, "bearer") {
+        match credentials(request, b"bearer") {
             Some(token) if is_token68(token) => Ok(Bearer { token }),
             _ => Err(Bearer::unauthorized()),
         }
@@ -104,7 +104,7 @@ impl<'r, S: ?Sized> FromRequest<'r, S> for Bearer<'r> {
     #[inline]
     fn from_request(request: &Request<'r>, (): (), _: &mut S) -> Result<Self, Rejection> {
         // The bytes of the token were checked on the head.
-        credentials(request, "bearer").map(|token| Bearer { token }).ok_or_else(Bearer::unauthorized)
+        credentials(request, b"bearer").map(|token| Bearer { token }).ok_or_else(Bearer::unauthorized)
     }
 }
 

@@ -55,6 +55,7 @@ fn pair(bytes: &[u8]) -> Option<(&str, &str)> {
         return None;
     }
     let (name, value) = text.split_once('=').unwrap_or(("", text));
+    let value = if planted!("cookies") { value.trim_matches('"') } else { value };
     Some((name.trim_ascii_end(), value.trim_ascii_start()))
 }
 

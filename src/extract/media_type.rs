@@ -1,5 +1,6 @@
 //! Whether a body is of the media type that an extractor reads (RFC 9110 8.3), as senders really write it.
 
+use crate::head::Single;
 use crate::rejection::Rejection;
 use crate::request::Request;
 use crate::status::Status;
@@ -17,10 +18,9 @@ pub(super) fn expect(
     expected: &'static str,
     accepts: fn(&[u8]) -> bool,
 ) -> Result<(), Rejection> {
-    let mut values = request.fields().get_all("content-type");
-    match (values.next(), values.next()) {
-        (None, _) => Ok(()),
-        (Some(value), None) if value == expected.as_bytes() || is_accepted(value, accepts) => Ok(()),
+    match request.0.known.content_type {
+        Single::Absent => Ok(()),
+        Single::Once(value) if value == expected.as_bytes() || is_accepted(value, accepts) => Ok(()),
         _ => Err(unsupported(expected)),
     }
 }

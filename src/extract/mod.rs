@@ -23,7 +23,7 @@ mod optional;
 mod query;
 mod set_cookie;
 #[cfg(feature = "json")]
-mod urlencoded;
+pub(crate) mod urlencoded;
 
 pub use basic::{Basic, Realm, Restricted};
 pub use bearer::Bearer;

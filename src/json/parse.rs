@@ -88,6 +88,9 @@ fn fill<'r>(bytes: &'r mut [u8], len: usize, tape: &mut Tape, nodes: &mut Nodes<
     if let Err(error) = filled {
         return Err(malformed(error));
     }
+    if planted!("json") {
+        return Ok(false);
+    }
     match find_repeated(&nodes.0, &mut tape.scratch) {
         Some(index) => {
             nodes.0.truncate(index);

@@ -3,10 +3,10 @@
 //! Public for the macro only. A broken rule is a panic during compilation, whose text names method and pattern;
 //! `#[track_caller]` keeps the notes about the functions in here out of it.
 
-use super::pattern::{self, Fault};
+use super::pattern::{self, Fault, Names};
 pub use super::trie::Sizes;
-use super::trie::{End, Growing, Node, Refusal, Trie, pack_into};
-use super::{Answer, Routes, Row, Table};
+use super::trie::{End, Growing, Node, Refusal, Trie, pack_into, slashes};
+use super::{Answer, Call, Check, Routes, Row, Table};
 use crate::method::{Method, Methods};
 use crate::response::Constant;
 
@@ -40,18 +40,26 @@ impl<S: 'static> Line<S> {
         method: &'static str,
         pattern: &'static str,
         names: &[&str],
-        answer: Answer<S>,
+        check: Check<S>,
+        call: Call<S>,
         options: Options,
     ) -> Line<S> {
-        let known = check_row(method, pattern);
-        check_names(method, pattern, names);
+        let (known, params) = check_row(method, pattern);
+        check_names(method, pattern, params.as_slice(), names);
+        let mut others = names.len();
+        let mut at = 0;
+        while at < names.len() {
+            others -= pattern::place(pattern, names[at]).is_some() as usize;
+            at += 1;
+        }
+        let answer = Answer::Handler { check: if others > 0 { Some(check) } else { None }, call };
         Line::Row(Row { method: known, pattern, answer, body_bytes_max: options.body_max })
     }
 
-    /// A row with a constant answer.
+    /// A row with a constant answer. It has no arguments, so its parameters are taken by nobody.
     #[track_caller]
     pub const fn constant(method: &'static str, pattern: &'static str, constant: &'static Constant) -> Line<S> {
-        let known = check_row(method, pattern);
+        let (known, _) = check_row(method, pattern);
         Line::Row(Row { method: known, pattern, answer: Answer::Constant(constant), body_bytes_max: None })
     }
 
@@ -64,26 +72,26 @@ impl<S: 'static> Line<S> {
 }
 
 #[track_caller]
-const fn check_row(method: &str, pattern: &str) -> Method {
+const fn check_row(method: &str, pattern: &'static str) -> (Method, Names<'static>) {
     let known = Method::from_token(method.as_bytes());
     match known {
         Method::Other => {
             refuse_row(method, pattern, "the method is none of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS and TRACE")
         }
-        Method::Connect => refuse_row(method, pattern, "CONNECT never comes with a path, so the row matches nothing"),
+        Method::Connect => refuse_row(method, pattern, "the row can never match, for CONNECT comes without a path"),
         _ => {}
     }
-    if let Err(fault) = pattern::check(pattern) {
-        refuse_row(method, pattern, fault.sentence());
+    match pattern::check(pattern) {
+        Ok(names) => (known, names),
+        Err(fault) => refuse_row(method, pattern, fault.sentence()),
     }
-    known
 }
 
 /// Every parameter of the pattern is taken by an argument, and no argument stands twice.
 ///
 /// A name that begins with `_` says that nobody takes it, as it does in Rust.
 #[track_caller]
-const fn check_names(method: &str, pattern: &str, names: &[&str]) {
+const fn check_names(method: &str, pattern: &str, params: &[&[u8]], names: &[&str]) {
     let mut at = 0;
     while at < names.len() {
         let mut before = 0;
@@ -96,8 +104,9 @@ const fn check_names(method: &str, pattern: &str, names: &[&str]) {
         }
         at += 1;
     }
-    let mut params = pattern::Names::of(pattern);
-    while let Some(name) = params.next() {
+    let mut param = 0;
+    while param < params.len() {
+        let name = params[param];
         let mut taken = matches!(name, [b'_', ..]);
         let mut at = 0;
         while at < names.len() && !taken {
@@ -111,6 +120,7 @@ const fn check_names(method: &str, pattern: &str, names: &[&str]) {
                 .and("` is unused: no argument has its name");
             panic!("{}", text.as_str());
         }
+        param += 1;
     }
 }
 
@@ -120,9 +130,9 @@ const fn check_prefix(prefix: &str) {
         // All rows as they are: the way to join tables.
         [] => return,
         [.., b'/'] => "a prefix does not end with `/`, for the patterns behind it begin with one",
-        _ if pattern::Names::of(prefix).next().is_some() => "a prefix has no parameters",
         _ => match pattern::check(prefix) {
-            Ok(()) => return,
+            Ok(names) if names.as_slice().is_empty() => return,
+            Ok(_) => "a prefix has no parameters",
             Err(Fault::NoSlash) => "a prefix begins with `/`",
             Err(fault) => fault.sentence(),
         },
@@ -136,16 +146,11 @@ const fn refuse_row(method: &str, pattern: &str, sentence: &str) -> ! {
     panic!("{}", Text::of_row(method, pattern).and(sentence).as_str())
 }
 
-/// Whether the argument of this name is a parameter of the pattern.
-pub const fn is_param(pattern: &str, name: &str) -> bool {
-    pattern::place(pattern, name).is_some()
-}
-
-/// Which parameter of the pattern the argument of this name is.
+/// Which parameter of the pattern the argument of this name is, or [`row::NO_PARAM`](super::row::NO_PARAM).
 pub const fn place(pattern: &str, name: &str) -> usize {
     match pattern::place(pattern, name) {
         Some(place) => place,
-        None => usize::MAX,
+        None => super::row::NO_PARAM,
     }
 }
 
@@ -234,11 +239,7 @@ pub const fn sizes_max<S>(rows: &[Row<S>]) -> Sizes {
     let mut segments = 0;
     let mut at = 0;
     while at < rows.len() {
-        let mut pattern = rows[at].pattern.as_bytes();
-        while let [byte, rest @ ..] = pattern {
-            segments += (*byte == b'/') as usize;
-            pattern = rest;
-        }
+        segments += slashes(rows[at].pattern.as_bytes());
         at += 1;
     }
     Sizes::for_at_most(segments, rows.len())

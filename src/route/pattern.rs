@@ -72,8 +72,9 @@ const _: () = assert!(PARAMS_MAX == 8 && SEGMENTS_MAX == 32 && LITERAL_BYTES_MAX
 /// Reads a pattern segment by segment.
 #[derive(Clone, Copy)]
 pub(crate) struct Segments<'t> {
-    /// What is still to be read, from a slash on. Empty at the end.
-    rest: &'t [u8],
+    pattern: &'t [u8],
+    /// How much of it has been read: up to a slash, or the end.
+    at: usize,
 }
 
 impl<'t> Segments<'t> {
@@ -81,58 +82,78 @@ impl<'t> Segments<'t> {
     /// [`Fault::NoSlash`].
     pub(crate) const fn of(pattern: &'t str) -> Result<Segments<'t>, Fault> {
         match pattern.as_bytes() {
-            [b'/', ..] => Ok(Segments { rest: pattern.as_bytes() }),
+            [b'/', ..] => Ok(Segments { pattern: pattern.as_bytes(), at: 0 }),
             _ => Err(Fault::NoSlash),
         }
     }
 
+    /// What has been read.
+    pub(crate) const fn text(&self) -> &'t [u8] {
+        self.pattern.split_at(self.at).0
+    }
+
     /// The next segment, `None` behind the last one.
     pub(crate) const fn next(&mut self) -> Result<Option<Segment<'t>>, Fault> {
-        let [b'/', after @ ..] = self.rest else { return Ok(None) };
-        let mut len = 0;
-        let mut braces = false;
-        while len < after.len() && after[len] != b'/' {
-            let byte = after[len];
-            braces |= byte == b'{' || byte == b'}';
-            if !is_pattern_byte(byte) {
-                return Err(Fault::Byte(byte));
-            }
-            len += 1;
+        if self.at == self.pattern.len() {
+            return Ok(None);
         }
-        let (segment, rest) = after.split_at(len);
-        self.rest = rest;
-        if !braces {
-            return match literal_fault(segment, rest.is_empty()) {
+        let (pattern, start) = (self.pattern, self.at + 1);
+        let mut end = start;
+        let mut seen = 0;
+        while end < pattern.len() && pattern[end] != b'/' {
+            seen |= CLASS[pattern[end] as usize];
+            end += 1;
+        }
+        self.at = end;
+        let segment = pattern.split_at(end).0.split_at(start).1;
+        let last = end == pattern.len();
+        if seen & REFUSED != 0 {
+            return Err(Fault::Byte(first_refused(segment)));
+        }
+        if seen & BRACE == 0 {
+            return match literal_fault(segment, last) {
                 Some(fault) => Err(fault),
                 None => Ok(Some(Segment::Literal(segment))),
             };
         }
-        let parameter = match segment {
-            [b'{', b'*', name @ .., b'}'] if rest.is_empty() => (name, Segment::Rest(name)),
+        let (name, parameter) = match segment {
+            [b'{', b'*', name @ .., b'}'] if last => (name, Segment::Rest(name)),
             [b'{', b'*', _name @ .., b'}'] => return Err(Fault::RestNotLast),
             [b'{', name @ .., b'}'] => (name, Segment::Param(name)),
             _ => return Err(Fault::Brace),
         };
-        match is_name(parameter.0) {
-            true => Ok(Some(parameter.1)),
+        match is_name(name) {
+            true => Ok(Some(parameter)),
             false => Err(Fault::Name),
         }
     }
 }
 
-/// Checks what takes more than one segment to see. Each segment is read once here and once as it becomes a node.
-pub(crate) const fn check(pattern: &str) -> Result<(), Fault> {
+/// The names of the parameters of a pattern, in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names<'t> {
+    names: [&'t [u8]; PARAMS_MAX],
+    len: usize,
+}
+
+impl<'t> Names<'t> {
+    pub(crate) const fn as_slice(&self) -> &[&'t [u8]] {
+        self.names.split_at(self.len).0
+    }
+}
+
+/// Checks a pattern, and what takes more than one segment to see. Returns the names of its parameters.
+pub(crate) const fn check(pattern: &str) -> Result<Names<'_>, Fault> {
     let mut segments = match Segments::of(pattern) {
         Ok(segments) => segments,
         Err(fault) => return Err(fault),
     };
-    let mut names: [&[u8]; PARAMS_MAX] = [b""; PARAMS_MAX];
-    let mut names_len = 0;
+    let mut names = Names { names: [b""; PARAMS_MAX], len: 0 };
     let mut segments_len = 0;
     loop {
         let name = match segments.next() {
             Err(fault) => return Err(fault),
-            Ok(None) => return Ok(()),
+            Ok(None) => return Ok(names),
             Ok(Some(Segment::Literal(_))) => None,
             Ok(Some(Segment::Param(name) | Segment::Rest(name))) => Some(name),
         };
@@ -142,61 +163,41 @@ pub(crate) const fn check(pattern: &str) -> Result<(), Fault> {
         }
         let Some(name) = name else { continue };
         let mut at = 0;
-        while at < names_len {
-            if same(names[at], name) {
+        while at < names.len {
+            if same(names.names[at], name) {
                 return Err(Fault::NameTwice);
             }
             at += 1;
         }
-        if names_len == PARAMS_MAX {
+        if names.len == PARAMS_MAX {
             return Err(Fault::TooManyParams);
         }
-        names[names_len] = name;
-        names_len += 1;
-    }
-}
-
-/// The names of the parameters of a pattern, in order. Faults are reported elsewhere; here they give some name or none.
-#[derive(Clone, Copy)]
-pub(crate) struct Names<'t> {
-    rest: &'t [u8],
-}
-
-impl<'t> Names<'t> {
-    pub(crate) const fn of(pattern: &'t str) -> Names<'t> {
-        Names { rest: pattern.as_bytes() }
-    }
-
-    pub(crate) const fn next(&mut self) -> Option<&'t [u8]> {
-        while let [byte, after @ ..] = self.rest {
-            self.rest = after;
-            if *byte == b'{' {
-                let from = match after {
-                    [b'*', from @ ..] => from,
-                    from => from,
-                };
-                let mut len = 0;
-                while len < from.len() && from[len] != b'}' {
-                    len += 1;
-                }
-                let (name, rest) = from.split_at(len);
-                self.rest = rest;
-                return Some(name);
-            }
-        }
-        None
+        names.names[names.len] = name;
+        names.len += 1;
     }
 }
 
 /// The place of a parameter among those of a pattern, or `None` if it has none of that name.
+///
+/// Faults are reported elsewhere; here they give some place or none.
 pub(crate) const fn place(pattern: &str, name: &str) -> Option<usize> {
-    let mut names = Names::of(pattern);
+    let (pattern, name) = (pattern.as_bytes(), plain(name));
     let mut place = 0;
-    while let Some(found) = names.next() {
-        if same(found, plain(name)) {
-            return Some(place);
+    let mut at = 0;
+    while at < pattern.len() {
+        at += 1;
+        if pattern[at - 1] == b'{' {
+            let mut found = pattern.split_at(at).1;
+            if let [b'*', behind @ ..] = found {
+                found = behind;
+            }
+            if let Some((start, [b'}', ..])) = found.split_at_checked(name.len())
+                && same(start, name)
+            {
+                return Some(place);
+            }
+            place += 1;
         }
-        place += 1;
     }
     None
 }
@@ -245,12 +246,34 @@ const fn literal_fault(segment: &[u8], last: bool) -> Option<Fault> {
     None
 }
 
-/// `pchar` without escapes (RFC 3986 3.3), the braces of parameters, and all that is not ASCII: that can only be sent
-/// escaped, and is compared decoded.
-const fn is_pattern_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || byte >= 0x80
-        || matches!(byte, b'{' | b'}' | b'!' | b'$' | b'&'..=b'.' | b':' | b';' | b'=' | b'@' | b'_' | b'~')
+// What a byte means to the grammar, one bit each.
+const REFUSED: u8 = 1;
+const BRACE: u8 = 2;
+
+/// Taken are `pchar` without escapes (RFC 3986 3.3), the braces of parameters, and all that is not ASCII: that can only
+/// be sent escaped, and is compared decoded.
+const CLASS: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut byte = 0;
+    while byte < 0x80 {
+        class[byte as usize] = match byte {
+            b'{' | b'}' => BRACE,
+            b'!' | b'$' | b'&'..=b'.' | b':' | b';' | b'=' | b'@' | b'_' | b'~' => 0,
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => 0,
+            _ => REFUSED,
+        };
+        byte += 1;
+    }
+    class
+};
+
+#[cold]
+const fn first_refused(segment: &[u8]) -> u8 {
+    let mut at = 0;
+    while CLASS[segment[at] as usize] & REFUSED == 0 {
+        at += 1;
+    }
+    segment[at]
 }
 
 const fn is_name(name: &[u8]) -> bool {
@@ -273,12 +296,12 @@ mod tests {
 
     #[track_caller]
     fn refuses(pattern: &str, fault: Fault) {
-        assert_eq!(check(pattern), Err(fault), "{pattern:?}");
+        assert_eq!(check(pattern).err(), Some(fault), "{pattern:?}");
     }
 
     #[track_caller]
     fn takes(pattern: &str) {
-        assert_eq!(check(pattern), Ok(()), "{pattern:?}");
+        assert_eq!(check(pattern).err(), None, "{pattern:?}");
     }
 
     #[test]
@@ -365,7 +388,8 @@ mod tests {
         assert_eq!(place("/a/{type}", "r#type"), Some(0));
         assert_eq!(place("/a/{b}", "a"), None);
         assert_eq!(place("/a/{bb}", "b"), None);
-        assert_eq!(place("/a/{b", "b"), Some(0));
+        assert_eq!(place("/a/{b", "b"), None);
+        assert_eq!(place("/a/{b}", "bb"), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use std::marker::PhantomData;
 
 use crate::rejection::Rejection;
-use crate::request::{Finish, FromParam, FromRequest, Params, Parts, Request, Supply, Takes};
+use crate::request::{Finish, FromParam, FromRequest, PARAMS_MAX, Params, Parts, Request, Supply, Takes};
 use crate::response::Sent;
 use crate::status::Status;
 
@@ -13,7 +13,7 @@ use crate::status::Status;
 #[derive(Debug)]
 pub enum Moment<'r, 'h> {
     /// The head is there, and the body is not read yet.
-    Head(&'h Request<'r>),
+    Head(&'h Request<'r>, &'h Params<'r>),
     /// All is there.
     Whole(Parts<'r>),
 }
@@ -27,21 +27,23 @@ pub enum Done<'r> {
     Whole(Sent<'r>),
 }
 
-impl<'r> Done<'r> {
-    #[inline(always)]
-    pub fn head(self) -> Result<bool, Rejection> {
-        match self {
-            Done::Head(wants_body) => Ok(wants_body),
-            Done::Whole(_) => unreachable!("a row was asked about the head"),
-        }
+/// What a row says about the head.
+#[inline(always)]
+pub fn head(done: Result<Done<'_>, Rejection>) -> Result<bool, Rejection> {
+    match done {
+        Ok(Done::Head(wants_body)) => Ok(wants_body),
+        Ok(Done::Whole(_)) => unreachable!("a row was asked about the head"),
+        Err(rejection) => Err(rejection),
     }
+}
 
-    #[inline(always)]
-    pub fn whole(self) -> Result<Sent<'r>, Rejection> {
-        match self {
-            Done::Whole(sent) => Ok(sent),
-            Done::Head(_) => unreachable!("a row was asked for an answer"),
-        }
+/// The answer of a row.
+#[inline(always)]
+pub fn whole(done: Result<Done<'_>, Rejection>) -> Result<Sent<'_>, Rejection> {
+    match done {
+        Ok(Done::Whole(sent)) => Ok(sent),
+        Ok(Done::Head(_)) => unreachable!("a row was asked for an answer"),
+        Err(rejection) => Err(rejection),
     }
 }
 
@@ -51,6 +53,12 @@ pub struct Slot<T>(PhantomData<fn() -> T>);
 
 impl<T> Slot<T> {
     pub const NEW: Slot<T> = Slot(PhantomData);
+
+    /// With what is left to take the argument from.
+    #[inline(always)]
+    pub fn of<P>(self, parts: P) -> Ask<T, P> {
+        Ask { slot: self, parts }
+    }
 }
 
 impl<T> Clone for Slot<T> {
@@ -61,66 +69,89 @@ impl<T> Clone for Slot<T> {
 
 impl<T> Copy for Slot<T> {}
 
-/// The place of an argument, and what is left to take it from.
+/// The place of an argument, and what is left to take it from. One value, so that the caret of an error in either of
+/// its types stands at the argument.
 #[derive(Debug)]
 pub struct Ask<T, P> {
     slot: Slot<T>,
     parts: P,
 }
 
-impl<T, P> Ask<T, P> {
-    #[inline(always)]
-    pub fn new(slot: Slot<T>, parts: P) -> Ask<T, P> {
-        Ask { slot, parts }
-    }
-}
+/// Where an argument comes from: a parameter of the path, by its place, or else the request.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<const PLACE: usize>;
 
-/// Where an argument comes from: the path, or else the request.
-#[derive(Debug)]
-pub struct Source<const PARAM: bool>;
+/// The place of an argument that is no parameter.
+pub const NO_PARAM: usize = usize::MAX;
 
-impl Source<true> {
-    #[inline(always)]
-    pub fn check<'r, S, T: FromParam<'r>>(_: Slot<T>, _: &Request<'_>, _: &mut S) -> Result<bool, Rejection> {
-        Ok(false)
-    }
+macro_rules! param_sources {
+    ($($place:literal)*) => {$(
+        impl Source<$place> {
+            #[inline(always)]
+            pub fn check<'r, S, T: FromParam<'r>>(
+                self,
+                _: Slot<T>,
+                _: &Request<'r>,
+                params: &Params<'r>,
+                _: &mut S,
+                name: &'static str,
+            ) -> Result<bool, Rejection> {
+                match T::from_param(params.get($place)) {
+                    Some(_) => Ok(false),
+                    None => Err(wrong_param(name, T::EXPECTED)),
+                }
+            }
 
-    #[inline(always)]
-    pub fn take<'r, S, T: FromParam<'r>, P: Whole<'r>>(
-        ask: Ask<T, P>,
-        _: &mut S,
-        place: usize,
-        name: &'static str,
-    ) -> Result<(T, P), Rejection> {
-        let _ = ask.slot;
-        match T::from_param(ask.parts.params().get(place)) {
-            Some(value) => Ok((value, ask.parts)),
-            None => Err(wrong_param(name, T::EXPECTED)),
+            #[inline(always)]
+            pub fn take<'r, S, T: FromParam<'r>, P: Whole<'r>>(
+                self,
+                ask: Ask<T, P>,
+                _: &mut S,
+                name: &'static str,
+            ) -> Result<(T, P), Rejection> {
+                let _ = ask.slot;
+                match T::from_param(ask.parts.params().get($place)) {
+                    Some(value) => Ok((value, ask.parts)),
+                    None => Err(wrong_param(name, T::EXPECTED)),
+                }
+            }
         }
-    }
+    )*};
 }
 
-impl Source<false> {
+param_sources! { 0 1 2 3 4 5 6 7 }
+
+const _: () = assert!(PARAMS_MAX == 8, "each place has its source");
+
+impl Source<NO_PARAM> {
     #[inline(always)]
     pub fn check<'r, S, T: FromRequest<'r, S>>(
+        self,
         _: Slot<T>,
-        head: &Request<'_>,
+        request: &Request<'r>,
+        _: &Params<'r>,
         state: &mut S,
+        _: &'static str,
     ) -> Result<bool, Rejection> {
-        T::check(head, state)?;
-        Ok(<T::Takes as Takes>::BODY)
+        match T::check(request, state) {
+            Ok(()) => Ok(<T::Takes as Takes>::BODY),
+            Err(rejection) => Err(rejection),
+        }
     }
 
     #[inline(always)]
     pub fn take<'r, S, T: FromRequest<'r, S>, P: Supply<'r, T::Takes> + Whole<'r>>(
+        self,
         ask: Ask<T, P>,
         state: &mut S,
-        _: usize,
         _: &'static str,
     ) -> Result<(T, P::Left), Rejection> {
         let request = ask.parts.request();
         let (part, left) = ask.parts.supply();
-        Ok((T::from_request(&request, part, state)?, left))
+        match T::from_request(&request, part, state) {
+            Ok(value) => Ok((value, left)),
+            Err(rejection) => Err(rejection),
+        }
     }
 }
 

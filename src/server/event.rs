@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::connection::CloseReason;
@@ -32,8 +33,19 @@ pub enum Event<'e> {
     Listening {
         /// Where. None for listeners without an internet address.
         address: Option<SocketAddr>,
+        /// The file of a unix-domain listener.
+        path: Option<&'e Path>,
         /// The most connections at a time: `Limits::connections_max`, or less if the descriptor limit asks for it.
         connections_max: usize,
+    },
+    /// How much memory the server can come to hold, by its limits, whatever its peers do; told at the start. See
+    /// [`Limits::worst_case_bytes`](crate::Limits::worst_case_bytes).
+    #[non_exhaustive]
+    MemoryCeiling {
+        /// For one connection.
+        bytes_per_connection: usize,
+        /// For all of them, and the loop.
+        bytes: usize,
     },
     /// A connection ended.
     #[non_exhaustive]
@@ -95,7 +107,7 @@ impl Event<'_> {
     /// How much it matters.
     pub fn level(&self) -> Level {
         match self {
-            Event::Closed { .. } => Level::Debug,
+            Event::Closed { .. } | Event::MemoryCeiling { .. } => Level::Debug,
             Event::Listening { .. } | Event::Draining { .. } | Event::Closing { .. } => Level::Info,
             Event::Stopped { aborted: 0, .. } => Level::Info,
             Event::Stalled { .. } | Event::Full { .. } | Event::AcceptPaused { .. } | Event::Stopped { .. } => {
@@ -109,8 +121,18 @@ impl Event<'_> {
 impl fmt::Display for Event<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Event::Listening { address, connections_max } => {
-                write!(f, "listening on {}, for {connections_max} connections", Peer(*address))
+            Event::Listening { address: Some(address), connections_max, .. } => {
+                write!(f, "listening on {address}, for {connections_max} connections")
+            }
+            // In quotes and escaped, so that it stays one line.
+            Event::Listening { path: Some(path), connections_max, .. } => {
+                write!(f, "listening on {path:?}, for {connections_max} connections")
+            }
+            Event::Listening { connections_max, .. } => {
+                write!(f, "listening on a local socket, for {connections_max} connections")
+            }
+            Event::MemoryCeiling { bytes_per_connection, bytes } => {
+                write!(f, "at most {bytes} bytes are held, and {bytes_per_connection} for one connection")
             }
             Event::Closed { peer, reason } => write!(f, "{} closed: {reason}", Peer(*peer)),
             Event::HandlerPanicked { peer } => write!(f, "a handler panicked on a request from {}", Peer(*peer)),

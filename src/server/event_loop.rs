@@ -18,12 +18,14 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use super::event::{Event, Stats};
 use super::net::{Net, Ready, Token, is_about_one_connection};
 use super::offload::{Offload, Pool};
 use super::timers::{Bucket, Timers};
+use super::trusted::Trusted;
 use crate::connection::{CloseReason, Connection, Next, Tick, Turn, Workspace};
 use crate::held::PADDING_LEN;
 use crate::later::{Job, Lane, Outside};
@@ -51,6 +53,8 @@ pub(crate) struct EventLoop<N: Net, S: 'static> {
     resumable: VecDeque<Token>,
     batch: Vec<Ready>,
     accept: Accept,
+    /// Who has to begin with a PROXY header.
+    trusted: Trusted,
     stage: Stage,
     now: Tick,
     /// When the text of the Date field ends to be right.
@@ -148,11 +152,12 @@ impl Accept {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Serving,
-    /// Handlers know; all goes on as before.
+    /// Handlers know; all goes on as before. From `parts` on answers close.
     Announced {
+        parts: Tick,
         closes: Tick,
     },
-    /// Nothing is accepted, and answers close. New connections that had no time to speak have it until `hush`.
+    /// Nothing is accepted, and answers close. Connections that spoke a moment ago, or had no time to, have until `hush`.
     Closing {
         hush: Tick,
         ends: Tick,
@@ -176,9 +181,9 @@ const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// How long after a stall the clock is read for every connection.
 const WATCH: Duration = Duration::from_secs(60);
 
-/// At shutdown a connection that was accepted less long ago is not taken for silent: its request may be on its way,
-/// and many a client does not try again when a new connection fails.
-const FIRST_BYTE_GRACE: Duration = Duration::from_millis(500);
+/// At shutdown a connection that was accepted, or had its last answer, less long ago is not taken for idle: its next
+/// request may be on its way, and many a client does not try again.
+const REQUEST_GRACE: Duration = Duration::from_millis(500);
 
 impl<N: Net, S: 'static> EventLoop<N, S> {
     pub(crate) fn new(
@@ -212,6 +217,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                 paused_until: None,
                 told: None,
             },
+            trusted: Trusted::default(),
             stage: Stage::Serving,
             now,
             second_end: now,
@@ -280,7 +286,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         let mut wake = self.timers.next_due();
         if self.accept.paused_until.is_some() || self.stage != Stage::Serving {
             let by_stage = match self.stage {
-                Stage::Announced { closes } => Some(closes),
+                Stage::Announced { closes, .. } if self.workspace.closing => Some(closes),
+                Stage::Announced { parts, closes } => Some(parts.min(closes)),
                 Stage::Closing { hush, ends } => Some(hush.min(ends)),
                 Stage::Serving | Stage::Stopped => None,
             };
@@ -508,9 +515,10 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             }
             Next::Close(reason) => return self.close(index, reason),
         }
-        if self.workspace.closing && open.connection.is_idle() && !open.readable {
-            let is_new = open.connection.unserved_since().is_some_and(|since| self.now < since.after(FIRST_BYTE_GRACE));
-            if !is_new {
+        let is_closing = matches!(self.stage, Stage::Closing { .. });
+        if is_closing && !open.readable {
+            let is_quiet = |since: Tick| self.now >= since.after(REQUEST_GRACE);
+            if open.connection.idle_since().is_some_and(is_quiet) {
                 return self.close(index, CloseReason::Drained);
             }
         }
@@ -622,8 +630,10 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     fn add(&mut self, socket: N::Socket, peer: Option<SocketAddr>) {
+        let behind_proxy = self.trusted.holds(peer.map(|peer| peer.ip()));
+        let connect = if behind_proxy { Connection::behind_proxy } else { Connection::new };
         let open = Open {
-            connection: Connection::new(peer, self.now),
+            connection: connect(peer, self.now),
             socket,
             // Its request is often there already.
             readable: true,
@@ -671,25 +681,28 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     /// Handlers see it at once; the listener closes after the delay.
     pub(crate) fn shut_down(&mut self, delay: Duration) {
-        let closes = self.now.after(delay);
+        let (parts, closes) = (self.now.after(delay / 2), self.now.after(delay));
         match self.stage {
             Stage::Serving => {
                 self.workspace.draining = true;
-                self.stage = Stage::Announced { closes };
+                self.stage = Stage::Announced { parts, closes };
                 if !delay.is_zero() {
                     tell(&mut self.hook, Event::Draining { open: self.stats.open });
                 }
             }
-            Stage::Announced { closes: earlier } => self.stage = Stage::Announced { closes: closes.min(earlier) },
+            Stage::Announced { parts: parts_before, closes: closes_before } => {
+                self.stage = Stage::Announced { parts: parts.min(parts_before), closes: closes.min(closes_before) };
+            }
             Stage::Closing { .. } | Stage::Stopped => {}
         }
     }
 
     fn go_on_shutting_down(&mut self) {
-        if let Stage::Announced { closes } = self.stage
-            && self.now >= closes
-        {
-            self.stop_listening();
+        if let Stage::Announced { parts, closes } = self.stage {
+            self.workspace.closing |= self.now >= parts;
+            if self.now >= closes {
+                self.stop_listening();
+            }
         }
         let Stage::Closing { hush, ends } = self.stage else { return };
         if self.now >= hush {
@@ -722,7 +735,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         self.accept.open = false;
         self.net.close_listener();
         self.stage =
-            Stage::Closing { hush: self.now.after(FIRST_BYTE_GRACE), ends: self.now.after(self.limits.drain_timeout) };
+            Stage::Closing { hush: self.now.after(REQUEST_GRACE), ends: self.now.after(self.limits.drain_timeout) };
         tell(&mut self.hook, Event::Closing { open: self.stats.open });
         self.close_idle();
     }
@@ -758,6 +771,11 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     // ---- for the owner of the loop -------------------------------------------------------------------------------
 
+    /// Connections from these peers have to begin with a PROXY header.
+    pub(crate) fn trust(&mut self, trusted: Trusted) {
+        self.trusted = trusted;
+    }
+
     pub(crate) fn state(&self) -> &S {
         &self.state
     }
@@ -790,9 +808,15 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
     }
 
-    pub(crate) fn tell_listening(&mut self, address: Option<SocketAddr>) {
+    pub(crate) fn tell_listening(&mut self, address: Option<SocketAddr>, path: Option<&Path>) {
         let connections_max = self.accept.connections_max;
-        tell(&mut self.hook, Event::Listening { address, connections_max });
+        tell(&mut self.hook, Event::Listening { address, path, connections_max });
+    }
+
+    pub(crate) fn tell_memory_ceiling(&mut self) {
+        let bytes_per_connection = self.limits.worst_case_bytes_per_connection();
+        let bytes = self.limits.worst_case_bytes(self.accept.connections_max);
+        tell(&mut self.hook, Event::MemoryCeiling { bytes_per_connection, bytes });
     }
 }
 

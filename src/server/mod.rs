@@ -4,6 +4,10 @@
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+#[cfg(unix)]
+use std::os::unix::net::UnixListener;
+#[cfg(unix)]
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,12 +24,16 @@ mod sockets;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod trusted;
+#[cfg(unix)]
+mod unix;
 mod workers;
 
 pub use event::{Event, Level, Stats};
 use event_loop::{EventLoop, Hook};
 pub use offload::Offload;
-use sockets::{Mailbox, Sockets};
+use sockets::{Listener, Mailbox, Sockets};
+use trusted::Trusted;
 
 /// How to listen on an address; see [`Server::bind_with`].
 ///
@@ -85,7 +93,9 @@ pub struct Server {
     sockets: Sockets,
     limits: Limits,
     hook: Option<Hook>,
-    signals: bool,
+    /// How long after a signal the listeners close; none if signals are not ours.
+    signal_delay: Option<Duration>,
+    trusted: Trusted,
     offload: Offload,
     stall_threshold: Duration,
     /// How it listens, if its listener was made here.
@@ -122,6 +132,25 @@ impl Server {
     /// Takes over a listener that was made elsewhere, or was inherited. It is made non-blocking, and `TCP_NODELAY` is
     /// set on it.
     ///
+    /// One listener that is handed from process to process loses no connection in a restart: the new process accepts
+    /// while the old one drains. A parent can give it to its child as standard input, without any `unsafe`:
+    ///
+    /// ```no_run
+    /// use std::net::TcpListener;
+    /// use std::os::fd::{AsFd, OwnedFd};
+    /// use std::process::Command;
+    ///
+    /// # fn parent(listener: &TcpListener) -> std::io::Result<()> {
+    /// let listener = listener.as_fd().try_clone_to_owned()?;
+    /// Command::new("the-server").stdin(listener).spawn()?;
+    /// # Ok(()) }
+    /// # fn child() -> std::io::Result<()> {
+    /// // And in the child:
+    /// let listener = TcpListener::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    /// let server = sprat::Server::from_listener(listener)?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// ```
     /// let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     /// let server = sprat::Server::from_listener(listener)?;
@@ -131,21 +160,121 @@ impl Server {
     /// # Errors
     /// The listener cannot be set up.
     pub fn from_listener(listener: TcpListener) -> io::Result<Server> {
+        Server::over(Listener::tcp(listener)?)
+    }
+
+    fn over(listener: Listener) -> io::Result<Server> {
         Ok(Server {
             sockets: Sockets::new(listener)?,
             limits: Limits::DEFAULT,
             hook: None,
-            signals: false,
+            signal_delay: None,
+            trusted: Trusted::default(),
             offload: Offload::DEFAULT,
             stall_threshold: STALL_THRESHOLD,
             listen: None,
         })
     }
 
-    /// The address that it listens on.
+    /// Listens on a unix-domain socket at this path. [`Request::peer`](crate::Request::peer) is None there.
+    ///
+    /// A socket file that a server left behind when it was killed is replaced: whether somebody listens there is found
+    /// out by connecting. Nothing but such a file is ever deleted. It is removed when the listener closes, by a
+    /// shutdown or because the server is dropped, unless something else stands in its place by then. So do not hand
+    /// this listener over to another process; bind it outside, and take it by
+    /// [`from_unix_listener`](Server::from_unix_listener).
+    ///
+    /// Who may connect is whoever may write to the file, and may search the folders above it. Its permissions are
+    /// what the process's umask leaves of 0777; `std::fs::set_permissions` after this call changes them, though not
+    /// for who connected before. A folder of its own, which only the right ones may search, leaves no such gap.
+    /// Two servers that start at the same moment over the same dead file can both believe that it is theirs.
+    ///
+    /// ```
+    /// # let folder = std::env::temp_dir().join(format!("sprat-doc-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let path = folder.join("api.sock");
+    /// let server = sprat::Server::bind_unix(&path)?;
+    /// assert!(sprat::Server::bind_unix(&path).unwrap_err().to_string().contains("another process listens there"));
+    /// drop(server);
+    /// assert!(!path.exists());
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # std::io::Result::Ok(())
+    /// ```
     ///
     /// # Errors
-    /// The system does not know.
+    /// `AddrInUse` if another process listens there, `AlreadyExists` if something else than a socket is there, or
+    /// another. The text names the path.
+    #[cfg(unix)]
+    pub fn bind_unix(path: impl AsRef<Path>) -> io::Result<Server> {
+        let (listener, file) = unix::bind(path.as_ref())?;
+        Server::over(Listener::unix(listener, Some(file))?)
+    }
+
+    /// Takes over a listener of a unix-domain socket that was made elsewhere, or was inherited. It is made
+    /// non-blocking. Its file, if it has one, is not ours, and stays.
+    ///
+    /// # Errors
+    /// The listener cannot be set up.
+    #[cfg(unix)]
+    pub fn from_unix_listener(listener: UnixListener) -> io::Result<Server> {
+        Server::over(Listener::unix(listener, None)?)
+    }
+
+    /// Takes over the listeners that a service manager opened for this process: systemd's socket activation, by the
+    /// variables `LISTEN_FDS` and `LISTEN_PID`. `None` if there are none, so that a program can bind by itself then.
+    ///
+    /// The manager keeps the sockets open while the service restarts, so that connections wait instead of failing.
+    /// All of them are listened on, TCP and unix alike; a file of theirs is not removed. The variables are taken out
+    /// of the environment: call this once, before other threads are started. A missing `LISTEN_PID` passes.
+    ///
+    /// ```
+    /// use sprat::Server;
+    /// let server = match Server::from_env()? {
+    ///     Some(server) => server,
+    ///     None => Server::bind("127.0.0.1:0")?,
+    /// };
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` if one of the descriptors is no listener of a stream. The text names it.
+    #[cfg(all(unix, feature = "listenfd"))]
+    #[cfg_attr(docsrs, doc(cfg(feature = "listenfd")))]
+    pub fn from_env() -> io::Result<Option<Server>> {
+        let mut server: Option<Server> = None;
+        for listener in sockets::from_env()? {
+            let one = Server::over(listener)?;
+            server = Some(match server {
+                None => one,
+                Some(server) => server.and(one),
+            });
+        }
+        Ok(server)
+    }
+
+    /// Listens where `other` does as well. What else was set on `other` does not count, and a [`Handle`] of it stops
+    /// nothing.
+    ///
+    /// Of all listeners the connections count towards one [`Limits::connections_max`]. They are asked in turn, so
+    /// that none of them can keep another waiting.
+    ///
+    /// ```
+    /// use sprat::Server;
+    /// let server = Server::bind("127.0.0.1:0")?.and(Server::bind("127.0.0.1:0")?);
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[must_use]
+    pub fn and(mut self, mut other: Server) -> Server {
+        self.sockets.take_listeners(&mut other.sockets);
+        // Workers would not know how to listen there once more.
+        self.listen = None;
+        self
+    }
+
+    /// The address that it listens on; the first one if there are several.
+    ///
+    /// # Errors
+    /// It listens on unix-domain sockets only, or the system does not know.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.sockets.local_addr()
     }
@@ -181,14 +310,50 @@ impl Server {
         self
     }
 
+    /// Expects a PROXY protocol header (version 1 or 2) at the start of each connection from these peers, which are
+    /// balancers, and of no other. [`Request::peer`](crate::Request::peer) is then the address that the header names,
+    /// or the connection's own where it names none (`LOCAL`, `UNKNOWN`).
+    ///
+    /// Each is an address, a prefix, or `unix` for the peers of unix-domain listeners. Whoever can connect from one of
+    /// them can claim any address: do not name more than the balancers. From a trusted peer the header has to come,
+    /// whole within [`Limits::head_timeout`]; anything else is 400. From all others a header is a bad request.
+    ///
+    /// ```
+    /// use sprat::Server;
+    /// let server = Server::bind("127.0.0.1:0")?.proxy_protocol(["10.0.0.0/8", "fd00::/8", "192.168.1.7"])?;
+    /// let error = Server::bind("127.0.0.1:0")?.proxy_protocol(["10.0.0.1/8"]).unwrap_err();
+    /// assert_eq!(error.to_string(), "trusted peer \"10.0.0.1/8\": bits are set beyond the prefix");
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput`: one of them is not as above. The text names it.
+    pub fn proxy_protocol(mut self, trusted: impl IntoIterator<Item = impl AsRef<str>>) -> io::Result<Server> {
+        for peer in trusted {
+            let peer = peer.as_ref();
+            self.trusted.add(peer).map_err(|rule| {
+                io::Error::new(io::ErrorKind::InvalidInput, format!("trusted peer {peer:?}: {rule}"))
+            })?;
+        }
+        Ok(self)
+    }
+
     /// Has SIGTERM and SIGINT do what [`Handle::shutdown`] does, from the start on. A second signal ends the process
     /// at once, with status 128 plus its number.
     ///
-    /// Not the default, because signals belong to the whole process. The handlers are not taken away again: after the
-    /// last server that asked for them, a signal ends the process. Unix only; an error at the start elsewhere.
+    /// Not the default, because signals belong to the whole process. It works for process 1 of a container too, where
+    /// a signal without a handler does nothing. The handlers are not taken away again: after the last server that
+    /// asked for them, a signal ends the process. Unix only; an error at the start elsewhere.
     #[must_use]
-    pub fn shutdown_on_signals(mut self) -> Server {
-        self.signals = true;
+    pub fn shutdown_on_signals(self) -> Server {
+        self.shutdown_on_signals_after(Duration::ZERO)
+    }
+
+    /// The same by way of [`Handle::shutdown_after`]: for this long after the first signal a readiness route can fail
+    /// while all else goes on. Where a balancer has to find out first, this is its time to do so.
+    #[must_use]
+    pub fn shutdown_on_signals_after(mut self, delay: Duration) -> Server {
+        self.signal_delay = Some(delay);
         self
     }
 
@@ -229,15 +394,19 @@ impl Server {
 
     /// Starts one of `loops` loops that share the descriptors of the process.
     fn start_rows<S: 'static>(self, routes: &'static Routes<S>, state: S, loops: usize) -> io::Result<Running<S>> {
-        let Server { mut sockets, limits, hook, signals, offload, stall_threshold, .. } = self;
+        let Server { mut sockets, limits, hook, signal_delay, trusted, offload, stall_threshold, .. } = self;
         limits.check().map_err(|rule| io::Error::new(io::ErrorKind::InvalidInput, format!("Limits: {rule}")))?;
-        sockets.listen(signals)?;
+        sockets.listen(signal_delay)?;
         let connections_max = sockets::descriptors_max().map_or(usize::MAX, connections_for) / loops;
-        let address = sockets.local_addr().ok();
+        let places: Vec<_> = sockets.places().collect();
         let mailbox = sockets.mailbox();
         let mut events = EventLoop::new(sockets, routes, state, limits, connections_max, hook);
+        events.trust(trusted);
         events.configure(offload, stall_threshold);
-        events.tell_listening(address);
+        for place in &places {
+            events.tell_listening(place.address, place.path.as_deref());
+        }
+        events.tell_memory_ceiling();
         Ok(Running { events, mailbox })
     }
 
@@ -376,7 +545,8 @@ impl Handle {
     /// Begins to shut down, without waiting for it.
     ///
     /// Connections that wait in the listener's queue are taken, and it closes. Idle connections close, but for a
-    /// request that has arrived already. Requests that are being received are finished, answers carry
+    /// request that has arrived already; one that had an answer less than half a second ago has the rest of it for its
+    /// next request. Requests that are being received are finished, answers carry
     /// `Connection: close`. Whatever is left after [`Limits::drain_timeout`] is cut off. Then
     /// [`serve`](Server::serve) returns.
     pub fn shutdown(&self) {
@@ -398,6 +568,9 @@ impl Handle {
     /// Announces a shutdown. [`Request::is_draining`](crate::Request::is_draining) is true at once, so that a readiness
     /// route can fail and balancers look elsewhere; all else goes on for this long, then it is as
     /// [`shutdown`](Handle::shutdown). Of several delays the one that ends first counts.
+    ///
+    /// From half of the delay on answers carry `Connection: close`, so that whoever is active has left before the end:
+    /// a connection closed while it seems idle could lose a request that is on its way.
     pub fn shutdown_after(&self, delay: Duration) {
         self.mailbox.ask_for_shutdown(delay);
     }

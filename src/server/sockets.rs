@@ -2,17 +2,26 @@
 
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr};
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
+#[cfg(unix)]
+use std::os::unix::net::UnixListener;
+#[cfg(unix)]
+use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use mio::net::{TcpListener, TcpStream};
-use mio::{Events, Interest, Poll, Waker};
+use mio::{Events, Interest, Poll, Registry, Waker};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::net::{Net, Ready, Token};
 #[cfg(unix)]
 use super::signals::Signals;
+#[cfg(unix)]
+use super::unix::SocketFile;
 use super::{Listen, Stats};
 use crate::connection::Tick;
 use crate::later::locked;
@@ -25,10 +34,14 @@ const EVENTS_PER_WAIT: usize = 256;
 pub(crate) struct Sockets {
     poll: Poll,
     events: Events,
-    listener: Option<TcpListener>,
+    listeners: Vec<Listener>,
+    /// The one that is asked first for the next connection, so that none has to wait for another.
+    next_listener: usize,
     mailbox: Arc<Mailbox>,
     #[cfg(unix)]
     signals: Option<SignalPipe>,
+    /// How long after a signal the listeners close.
+    signal_delay: Duration,
     started: Instant,
 }
 
@@ -40,31 +53,113 @@ struct SignalPipe {
     _handlers: Signals,
 }
 
-impl Sockets {
-    /// Over a listener that is set up already. It is registered by [`listen`](Sockets::listen).
-    pub(crate) fn new(listener: std::net::TcpListener) -> io::Result<Sockets> {
+/// What connections come from.
+#[derive(Debug)]
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    /// With the file that is removed when it closes, if it is ours.
+    #[cfg(unix)]
+    Unix {
+        listener: mio::net::UnixListener,
+        _file: Option<SocketFile>,
+    },
+}
+
+/// Where a listener is found.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) address: Option<SocketAddr>,
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl Listener {
+    pub(crate) fn tcp(listener: std::net::TcpListener) -> io::Result<Listener> {
         listener.set_nonblocking(true)?;
         // Accepted sockets inherit it, so that no call for each of them is needed.
         SockRef::from(&listener).set_tcp_nodelay(true)?;
+        Ok(Listener::Tcp(TcpListener::from_std(listener)))
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn unix(listener: UnixListener, file: Option<SocketFile>) -> io::Result<Listener> {
+        listener.set_nonblocking(true)?;
+        Ok(Listener::Unix { listener: mio::net::UnixListener::from_std(listener), _file: file })
+    }
+
+    fn register(&mut self, registry: &Registry) -> io::Result<()> {
+        // They share a token: whichever it is, all are asked.
+        let (token, interest) = (mio_token(Token::LISTENER), Interest::READABLE);
+        match self {
+            Listener::Tcp(listener) => registry.register(listener, token, interest),
+            #[cfg(unix)]
+            Listener::Unix { listener, .. } => registry.register(listener, token, interest),
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Listener::Tcp(listener) => Place { address: listener.local_addr().ok(), path: None },
+            #[cfg(unix)]
+            Listener::Unix { listener, .. } => {
+                let path = listener.local_addr().ok().and_then(|address| address.as_pathname().map(PathBuf::from));
+                Place { address: None, path }
+            }
+        }
+    }
+
+    fn accept(&self) -> io::Result<(TcpStream, Option<SocketAddr>)> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (stream, peer) = listener.accept()?;
+                if cfg!(not(target_os = "linux")) {
+                    // Not inherited everywhere. The connection works without.
+                    let _ = stream.set_nodelay(true);
+                }
+                // An IPv4 peer of a dual-stack listener is shown as what it is.
+                Ok((stream, Some(SocketAddr::new(peer.ip().to_canonical(), peer.port()))))
+            }
+            #[cfg(unix)]
+            Listener::Unix { listener, .. } => {
+                let (stream, _) = listener.accept()?;
+                // All that is called on it from here on (recv, send, shutdown, close) is the same for a stream of
+                // either family, so that the loop has one type of socket and no branch for each call.
+                let stream = std::net::TcpStream::from(OwnedFd::from(stream));
+                Ok((TcpStream::from_std(stream), None))
+            }
+        }
+    }
+}
+
+impl Sockets {
+    /// Over a listener that is set up already. It is registered by [`listen`](Sockets::listen).
+    pub(crate) fn new(listener: Listener) -> io::Result<Sockets> {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), mio_token(Token::COMMAND))?;
         Ok(Sockets {
             poll,
             events: Events::with_capacity(EVENTS_PER_WAIT),
-            listener: Some(TcpListener::from_std(listener)),
+            listeners: vec![listener],
+            next_listener: 0,
             mailbox: Arc::new(Mailbox::new(waker)),
             #[cfg(unix)]
             signals: None,
+            signal_delay: Duration::ZERO,
             started: Instant::now(),
         })
     }
 
-    /// Starts to accept. Events come from here on.
-    pub(crate) fn listen(&mut self, with_signals: bool) -> io::Result<()> {
-        if let Some(listener) = &mut self.listener {
-            self.poll.registry().register(listener, mio_token(Token::LISTENER), Interest::READABLE)?;
+    /// Takes the listeners of others, which have not started, as well.
+    pub(crate) fn take_listeners(&mut self, others: &mut Sockets) {
+        self.listeners.append(&mut others.listeners);
+    }
+
+    /// Starts to accept, and, if so wished, to shut down this long after a signal. Events come from here on.
+    pub(crate) fn listen(&mut self, signal_delay: Option<Duration>) -> io::Result<()> {
+        for listener in &mut self.listeners {
+            listener.register(self.poll.registry())?;
         }
-        if with_signals {
+        if let Some(delay) = signal_delay {
+            self.signal_delay = delay;
             self.listen_for_signals()?;
         }
         Ok(())
@@ -99,11 +194,17 @@ impl Sockets {
         false
     }
 
+    /// The first internet address.
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
-        match &self.listener {
-            Some(listener) => listener.local_addr(),
-            None => Err(io::Error::new(io::ErrorKind::NotConnected, "the listener is closed")),
+        if self.listeners.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::NotConnected, "the listener is closed"));
         }
+        let no_address = || io::Error::new(io::ErrorKind::AddrNotAvailable, "the listener has no internet address");
+        self.places().find_map(|place| place.address).ok_or_else(no_address)
+    }
+
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
+        self.listeners.iter().map(Listener::place)
     }
 
     pub(crate) fn mailbox(&self) -> Arc<Mailbox> {
@@ -211,18 +312,19 @@ impl Net for Sockets {
     }
 
     fn accept(&mut self) -> io::Result<(TcpStream, Option<SocketAddr>)> {
-        let Some(listener) = &self.listener else { return Err(io::ErrorKind::WouldBlock.into()) };
-        let (stream, peer) = listener.accept()?;
-        if cfg!(not(target_os = "linux")) {
-            // Not inherited everywhere. The connection works without.
-            let _ = stream.set_nodelay(true);
+        for _ in 0..self.listeners.len() {
+            let at = self.next_listener % self.listeners.len();
+            self.next_listener = at + 1;
+            match self.listeners[at].accept() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                accepted => return accepted,
+            }
         }
-        // An IPv4 peer of a dual-stack listener is shown as what it is.
-        Ok((stream, Some(SocketAddr::new(peer.ip().to_canonical(), peer.port()))))
+        Err(io::ErrorKind::WouldBlock.into())
     }
 
     fn close_listener(&mut self) {
-        self.listener = None;
+        self.listeners.clear();
     }
 
     fn register(&mut self, socket: &mut TcpStream, token: Token, writable: bool) -> io::Result<()> {
@@ -262,7 +364,7 @@ impl Net for Sockets {
 
     fn shutdown_asked(&mut self) -> Option<Duration> {
         if self.signal_arrived() {
-            return Some(Duration::ZERO);
+            return Some(self.signal_delay);
         }
         match self.mailbox.shutdown_ms.swap(NOTHING, Ordering::AcqRel) {
             NOTHING => None,
@@ -336,6 +438,45 @@ fn explain(address: SocketAddr, error: io::Error) -> io::Error {
         _ => "",
     };
     io::Error::new(error.kind(), format!("cannot listen on {address}: {error}{hint}"))
+}
+
+/// Connects to a unix-domain socket, without waiting, and lets go of it.
+#[cfg(unix)]
+pub(crate) fn probe_unix(path: &Path) -> io::Result<()> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.connect(&socket2::SockAddr::unix(path)?)
+}
+
+/// The listeners that this process was started with, by LISTEN_FDS. The only use of listenfd.
+#[cfg(all(unix, feature = "listenfd"))]
+pub(crate) fn from_env() -> io::Result<Vec<Listener>> {
+    let mut inherited = listenfd::ListenFd::from_env();
+    let mut listeners = Vec::new();
+    for index in 0..inherited.len() {
+        let listener = match inherited.take_tcp_listener(index) {
+            Ok(Some(listener)) if is_listening(&listener)? => Listener::tcp(listener)?,
+            // It is another kind of socket, perhaps.
+            _ => match inherited.take_unix_listener(index) {
+                Ok(Some(listener)) if is_listening(&listener)? => Listener::unix(listener, None)?,
+                _ => {
+                    let text = format!("descriptor {index} of LISTEN_FDS is no listener of TCP or unix streams");
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+                }
+            },
+        };
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+#[cfg(all(unix, feature = "listenfd"))]
+fn is_listening(socket: &impl std::os::fd::AsFd) -> io::Result<bool> {
+    // Asked of Linux only; elsewhere accept will tell.
+    #[cfg(target_os = "linux")]
+    return SockRef::from(socket).is_listener();
+    #[cfg(not(target_os = "linux"))]
+    return Ok(true);
 }
 
 /// How many descriptors this process may have open, where that can be found out.

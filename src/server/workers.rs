@@ -5,7 +5,7 @@ use std::ops::Add;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use super::sockets::{self, Sockets};
+use super::sockets::{self, Listener, Sockets};
 use super::{Event, Handle, Server, Stats};
 use crate::later::locked;
 use crate::route::Table;
@@ -100,13 +100,15 @@ impl Server {
         let hook = self.hook.take().map(|hook| Arc::new(Mutex::new(hook)));
         let mut servers = Vec::with_capacity(count);
         for _ in 1..count {
-            let sockets = Sockets::new(sockets::bind([self.local_addr()?].into_iter(), &options)?)?;
+            let listener = sockets::bind([self.local_addr()?].into_iter(), &options)?;
+            let sockets = Sockets::new(Listener::tcp(listener)?)?;
             self.sockets.mailbox().link(sockets.mailbox());
             servers.push(Server {
                 sockets,
                 limits: self.limits.clone(),
                 hook: None,
-                signals: self.signals,
+                signal_delay: self.signal_delay,
+                trusted: self.trusted.clone(),
                 offload: self.offload.clone(),
                 stall_threshold: self.stall_threshold,
                 listen: None,

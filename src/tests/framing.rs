@@ -36,6 +36,13 @@ fn a_content_length_is_digits_and_nothing_else() {
     }
 }
 
+/// Found by the fuzz target `framing`.
+#[test]
+fn a_blank_before_its_comma_makes_a_list_of_lengths_no_less_a_list() {
+    assert_eq!(framing("Content-Length: 5\t ,5\r\n"), Err(Reject::ContentLengthTwice));
+    assert_eq!(framing("Content-Length: 5\t 5\r\n"), Err(Reject::ContentLength));
+}
+
 #[test]
 fn a_content_length_beyond_64_bits_does_not_wrap() {
     for value in ["18446744073709551615", "18446744073709551616", "18446744073709551621", &"9".repeat(60)] {
@@ -102,4 +109,13 @@ fn only_100_continue_is_expected_and_only_with_a_body_and_in_1_1() {
     for value in ["x", "", "100-continue, 100-continue", "y 100-continue"] {
         assert_eq!(expects("1.1", &format!("Expect: {value}\r\n")), Err(Reject::Expectation), "{value}");
     }
+}
+
+/// Found while the fuzz target `head` was written.
+#[test]
+fn an_unknown_expectation_is_refused_on_whichever_line_it_stands() {
+    for lines in ["Expect: x\r\nExpect: 100-continue\r\n", "Expect: 100-continue\r\nExpect: x\r\n"] {
+        assert_eq!(framing(lines), Err(Reject::Expectation), "{lines}");
+    }
+    assert_eq!(framing("Expect: 100-continue\r\nExpect: 100-Continue\r\n"), Ok(Framing::NoBody));
 }

@@ -1,6 +1,6 @@
 use std::mem::MaybeUninit;
 
-use crate::head::{self, Head, Known, Version};
+use crate::head::{self, Head, Known, Single, Version};
 use crate::limits::Limits;
 use crate::method::Method;
 use crate::reject::Reject;
@@ -204,4 +204,45 @@ fn more_fields_than_slots_are_told_apart_from_faults() {
     let head = |count: usize| format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(count)).into_bytes();
     parse(&head(64), |head| assert_eq!(head.unwrap().0.fields.len(), 64));
     refuses(&head(65), Reject::TooManyFields);
+}
+
+/// Every byte that a head may hold, in every place of the name.
+#[track_caller]
+fn check_name<const N: usize>(lower: &[u8; N]) {
+    assert!(head::is_name(lower, lower) && head::is_name(&lower.to_ascii_uppercase(), lower));
+    assert!(!head::is_name(&lower[1..], lower) && !head::is_name(&[lower.as_slice(), b"-"].concat(), lower));
+    for at in 0..N {
+        for byte in (0..=255).filter(|&byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f)) {
+            let mut name = *lower;
+            name[at] = byte;
+            let same = name.eq_ignore_ascii_case(lower);
+            assert_eq!(head::is_name(&name, lower), same, "{} is {}", name.escape_ascii(), lower.escape_ascii());
+        }
+    }
+}
+
+#[test]
+fn names_are_compared_all_bytes_at_once_as_they_are_letter_by_letter() {
+    check_name(b"host");
+    check_name(b"basic");
+    check_name(b"bearer");
+    check_name(b"trailer");
+    check_name(b"if-match");
+    check_name(b"content-type");
+    check_name(b"authorization");
+    check_name(b"content-encoding");
+    check_name(b"transfer-encoding");
+}
+
+#[test]
+fn a_single_field_is_absent_or_there_once_or_repeated() {
+    let single = |lines: &str, expected: Single<'_>| {
+        parse(format!("GET / HTTP/1.1\r\n{lines}\r\n").as_bytes(), |head| {
+            assert_eq!(head.unwrap().1.content_type, expected, "{lines}");
+        });
+    };
+    single("", Single::Absent);
+    single("Content-Typo: a\r\nContent-Types: b\r\n", Single::Absent);
+    single("a: b\r\nCONTENT-type: c\r\nd: e\r\n", Single::Once(b"c"));
+    single("Content-Type: a\r\nb: c\r\ncontent-type: a\r\n", Single::Repeated);
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules by layer; see ARCHITECTURE.md.
 const LAYERS: [&[&str]; 6] = [
-    &["method", "status", "date", "limits", "reject"],
+    &["method", "status", "date", "limits", "reject", "planted"],
     &["head", "target", "framing", "chunked", "output", "proxy"],
     &["request", "response", "rejection", "route", "json", "extract", "later", "stream", "rate"],
     &["connection", "held"],
@@ -13,10 +13,11 @@ const LAYERS: [&[&str]; 6] = [
 ];
 
 /// Foreign crates and the modules that may name them.
-const FOREIGN: [(&str, &[&str]); 10] = [
+const FOREIGN: [(&str, &[&str]); 11] = [
     ("mio", &["server"]),
     ("socket2", &["server"]),
     ("signal_hook", &["server"]),
+    ("listenfd", &["server"]),
     ("libc", &[]),
     ("httparse", &["head"]),
     ("httpdate", &["date", "extract"]),

@@ -17,7 +17,7 @@ fn read(line: &str, host: &str) -> Result<(Form, String, Option<String>, Option<
         t.form,
         t.path.to_owned(),
         t.query.map(str::to_owned),
-        t.host.map(|h| String::from_utf8(h.to_vec()).unwrap()),
+        target::host(&head, t.form, known.host).map(str::to_owned),
         t.escaped,
     ))
 }
@@ -58,6 +58,13 @@ fn the_four_forms_go_with_their_methods() {
         refuses(line, Reject::Target);
     }
     refuses("GET http://u:p@h/", Reject::Userinfo);
+}
+
+/// Found while the fuzz target `head` was written.
+#[test]
+fn an_authority_form_needs_a_port_behind_an_address_in_brackets_too() {
+    accepts("CONNECT [::1]:80", Form::Authority, "", None);
+    refuses("CONNECT [::1]", Reject::Target);
 }
 
 #[test]

@@ -397,3 +397,64 @@ mod media_types {
         assert_eq!(twice.body("a=1").send().status(), 415);
     }
 }
+
+mod twin {
+    use super::*;
+
+    table!(Lists, Vec<(String, String)>);
+
+    /// The obvious reading: split, then decode byte by byte.
+    fn naive(text: &str) -> Option<Vec<(String, String)>> {
+        let decode = |text: &str| {
+            let mut bytes = Vec::new();
+            let mut rest = text.bytes();
+            while let Some(byte) = rest.next() {
+                bytes.push(match byte {
+                    b'+' => b' ',
+                    b'%' => {
+                        let digits = [rest.next()?, rest.next()?].map(char::from);
+                        let digits = digits.map(|digit| digit.to_digit(16));
+                        u8::try_from(digits[0]? * 16 + digits[1]?).ok()?
+                    }
+                    byte => byte,
+                });
+            }
+            String::from_utf8(bytes).ok()
+        };
+        let pairs = text.split('&').filter(|piece| !piece.is_empty());
+        pairs
+            .map(|piece| match piece.find('=') {
+                Some(at) => Some((decode(&piece[..at])?, decode(&piece[at + 1..])?)),
+                None => Some((decode(piece)?, String::new())),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn queries_and_forms_are_read_as_the_obvious_twin_reads_them() {
+        let mut client = Client::new(Lists, ());
+        let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
+        let (mut taken, mut refused) = (0, 0);
+        for _ in 0..4000 {
+            let mut text = String::new();
+            for _ in 0..seed % 17 {
+                seed ^= seed << 13;
+                seed ^= seed >> 7;
+                seed ^= seed << 17;
+                let pieces = ["a", "b", "&", "&", "=", "=", "+", "%", "%41", "%C3%A9", "%c3", "4", "%2", "%26", "%00"];
+                text.push_str(pieces[(seed >> 32) as usize % pieces.len()]);
+            }
+            seed = seed.wrapping_add(1);
+            let expected = naive(&text).map(|pairs| format!("{pairs:?}"));
+            let answers = [client.get(&format!("/?{text}")), client.post("/", text.as_bytes())];
+            for answer in &answers {
+                match &expected {
+                    Some(pairs) => assert_eq!((answer.status(), answer.text()), (200, pairs.as_str()), "{text:?}"),
+                    None => assert_eq!(answer.status(), 400, "{text:?}"),
+                }
+            }
+            if expected.is_some() { taken += 1 } else { refused += 1 }
+        }
+        assert!(taken > 500 && refused > 500, "{taken} taken, {refused} refused");
+    }
+}

@@ -11,7 +11,7 @@ use crate::rejection::Rejection;
 use crate::status::Status;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Kind {
+pub(crate) enum Kind {
     /// No well-formed pairs.
     Malformed,
     /// Pairs that do not fit the type.
@@ -22,7 +22,7 @@ pub(in super::super) enum Kind {
 
 /// Why a query or a form was refused.
 #[derive(Debug)]
-pub(in super::super) struct Fault(Box<Inner>);
+pub(crate) struct Fault(Box<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -65,13 +65,13 @@ impl Fault {
         self.at(&format!("[{index}]"))
     }
 
-    pub(in super::super) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         self.0.kind
     }
 
     /// The answer. A fault of the program's is always 500.
     #[cold]
-    pub(in super::super) fn into_rejection(self, status: Status, error: &'static str) -> Rejection {
+    pub(crate) fn into_rejection(self, status: Status, error: &'static str) -> Rejection {
         let Inner { kind, message, path, detail } = *self.0;
         let status = if kind == Kind::Type { Status::INTERNAL_SERVER_ERROR } else { status };
         let mut rejection = Rejection::json(status, error, message);

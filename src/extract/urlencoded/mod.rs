@@ -12,19 +12,19 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-pub(super) use fault::{Fault, Kind};
+pub(crate) use fault::{Fault, Kind};
 use pairs::Pair;
 
 /// The most pairs of one query or form. What pairs cost beside their bytes is bounded by it.
 pub(super) const PAIRS_MAX: usize = 1000;
 
 /// Reads a query. What has to be decoded is copied.
-pub(super) fn from_query<'r, T: Deserialize<'r>>(query: &'r str) -> Result<T, Fault> {
+pub(crate) fn from_query<'r, T: Deserialize<'r>>(query: &'r str) -> Result<T, Fault> {
     gather(pairs::of_query(query))
 }
 
 /// Reads a form. What has to be decoded is decoded where it stands.
-pub(super) fn from_form<'r, T: Deserialize<'r>>(form: &'r mut [u8]) -> Result<T, Fault> {
+pub(crate) fn from_form<'r, T: Deserialize<'r>>(form: &'r mut [u8]) -> Result<T, Fault> {
     gather(pairs::of_form(form))
 }
 

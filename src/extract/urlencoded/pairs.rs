@@ -32,7 +32,7 @@ pub(super) fn of_form(form: &mut [u8]) -> impl Iterator<Item = Result<Pair<'_>, 
 
 /// Borrowed if there is nothing to decode.
 fn decoded(text: &str) -> Result<Cow<'_, str>, Fault> {
-    if !text.bytes().any(is_encoded) {
+    if !text.bytes().any(|b| is_encoded(b) && !(planted!("query") && b == b'+')) {
         return Ok(Cow::Borrowed(text));
     }
     let mut bytes = text.as_bytes().to_vec();
@@ -54,7 +54,7 @@ fn decode(bytes: &mut [u8]) -> Result<usize, Fault> {
     let mut read = first;
     while let Some(&byte) = bytes.get(read) {
         let (decoded, len) = match byte {
-            b'+' => (b' ', 1),
+            b'+' if !planted!("form") => (b' ', 1),
             b'%' => (escape(bytes.get(read + 1..read + 3)).ok_or_else(not_escape)?, 3),
             byte => (byte, 1),
         };

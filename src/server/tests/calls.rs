@@ -10,7 +10,7 @@ use crate::limits::Limits;
 use crate::route::Table;
 use crate::server::event_loop::EventLoop;
 use crate::server::net::{Net, Ready, Token};
-use crate::server::sockets::Sockets;
+use crate::server::sockets::{Listener, Sockets};
 
 /// Calls through the seam, each of which is one system call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,8 +99,8 @@ impl Lab {
     fn new() -> Lab {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let mut sockets = Sockets::new(listener).expect("a poll");
-        sockets.listen(false).expect("a registration");
+        let mut sockets = Sockets::new(Listener::tcp(listener).expect("a listener")).expect("a poll");
+        sockets.listen(None).expect("a registration");
         let net = Counting { sockets, calls: Calls::default() };
         let events = EventLoop::new(net, Api::ROUTES, App::default(), Limits::DEFAULT, usize::MAX, None);
         let client = TcpStream::connect(address).expect("a listener");
