@@ -1,7 +1,8 @@
 #!/bin/sh
-# fuzz/planted.sh [TARGET..]: every target has to find the bug that src/ holds for it, from nothing but its dictionary.
+# fuzz/planted.sh [TARGET..]: every target has to find the bug that src/ holds for it.
 #
-# The bugs are the `planted!` lines in src/. They exist only in the build that is made here.
+# The bugs are the `planted!` lines in src/. They exist only in the build that is made here. The targets begin with their
+# dictionaries alone; only those that need whole conversations begin with their seeds too.
 set -eu
 . "$(dirname "$0")/lib.sh"
 runs=400000
@@ -16,9 +17,13 @@ cargo +nightly fuzz build
 missed=0
 for target in ${*:-$(targets)}; do
     mkdir "$scratch/$target"
+    case $target in
+        connection | smuggling) seeds=fuzz/corpus/$target ;;
+        *) seeds= ;;
+    esac
     begun=$(date +%s)
-    # shellcheck disable=SC2046
-    if SPRAT_PLANTED=$target cargo +nightly fuzz run "$target" "$scratch/$target" -- $(dictionary "$target") \
+    # shellcheck disable=SC2046,SC2086
+    if SPRAT_PLANTED=$target cargo +nightly fuzz run "$target" "$scratch/$target" $seeds -- $(dictionary "$target") \
         -artifact_prefix="$scratch/" -runs=$runs -max_total_time=$seconds -seed=1 -max_len=600 -print_final_stats=1 \
         >"$log" 2>&1; then
         echo "$target: MISSED its bug"

@@ -48,17 +48,19 @@ pub fn check(data: &[u8]) {
     let cuts = Cuts::read(&mut input);
     let window = 8 * usize::from(input.byte());
     let bytes = input.rest();
-    let whole = deliver(&[bytes], usize::MAX, bytes, &limits);
-    assert_eq!(deliver(&cuts.pieces(bytes), usize::MAX, bytes, &limits), whole);
-    assert_eq!(deliver(&cuts.pieces(bytes), window, bytes, &limits), whole);
-    assert_eq!(deliver(&bytes.chunks(1).collect::<Vec<_>>(), usize::MAX, bytes, &limits), whole);
+    let mut client = Client::new(Api, Log::new()).with_limits(limits.clone());
+    let mut deliver = |pieces: &[&[u8]], window| deliver(&mut client, pieces, window, bytes, &limits);
+    let whole = deliver(&[bytes], usize::MAX);
+    assert_eq!(deliver(&cuts.pieces(bytes), usize::MAX), whole);
+    assert_eq!(deliver(&cuts.pieces(bytes), window), whole);
+    assert_eq!(deliver(&bytes.chunks(1).collect::<Vec<_>>(), usize::MAX), whole);
 }
 
 type Outcome = (Log, Vec<Vec<u8>>, Option<CloseReason>);
 
 /// The peer takes `window` bytes of what comes back until it has sent everything, and then the rest.
-fn deliver(pieces: &[&[u8]], window: usize, bytes: &[u8], limits: &Limits) -> Outcome {
-    let mut link = Client::new(Api, Log::new()).with_limits(limits.clone()).into_link();
+fn deliver(client: &mut Client<Log>, pieces: &[&[u8]], window: usize, bytes: &[u8], limits: &Limits) -> Outcome {
+    let mut link = client.connect();
     link.take_at_most(window);
     pieces.iter().filter(|piece| !piece.is_empty()).for_each(|piece| link.send(piece));
     link.take_at_most(usize::MAX);

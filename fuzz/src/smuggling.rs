@@ -42,6 +42,8 @@ pub fn check(data: &[u8]) {
     let cuts = Cuts::read(&mut input);
     let bytes = input.rest();
     let messages = strict_messages(bytes);
+    let mut client = Client::new(Any, Log::new()).with_limits(LIMITS);
+    let mut served = |pieces: &[&[u8]]| served(&mut client, pieces);
     let log = served(&[bytes]);
     assert_eq!(log, strict_log(&messages), "{}", bytes.escape_ascii());
     assert_eq!(served(&cuts.pieces(bytes)), log);
@@ -63,8 +65,8 @@ pub fn check(data: &[u8]) {
     assert!(end <= bytes.len());
 }
 
-fn served(pieces: &[&[u8]]) -> Log {
-    let mut link = Client::new(Any, Log::new()).with_limits(LIMITS).into_link();
+fn served(client: &mut Client<Log>, pieces: &[&[u8]]) -> Log {
+    let mut link = client.connect();
     pieces.iter().filter(|piece| !piece.is_empty()).for_each(|piece| link.send(piece));
     link.close_write();
     std::mem::take(link.state())

@@ -15,15 +15,15 @@ use crate::limits::Limits;
 use crate::route::{Routes, Table};
 
 mod event;
-mod event_loop;
-mod net;
+pub(crate) mod event_loop;
+pub(crate) mod net;
 pub(crate) mod offload;
 #[cfg(unix)]
 mod signals;
 mod sockets;
 #[cfg(test)]
 mod tests;
-mod timers;
+pub(crate) mod timers;
 mod trusted;
 #[cfg(unix)]
 mod unix;

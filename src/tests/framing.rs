@@ -111,7 +111,7 @@ fn only_100_continue_is_expected_and_only_with_a_body_and_in_1_1() {
     }
 }
 
-/// Found while the fuzz target `head` was written.
+/// Found by the fuzz target `head`.
 #[test]
 fn an_unknown_expectation_is_refused_on_whichever_line_it_stands() {
     for lines in ["Expect: x\r\nExpect: 100-continue\r\n", "Expect: 100-continue\r\nExpect: x\r\n"] {
