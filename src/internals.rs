@@ -109,6 +109,7 @@ pub fn decide(bytes: &[u8], limits: &Limits) -> Result<Decision, Reject> {
 
 /// The length of a usual and whole head at the start of `bytes`, and its field lines, as the short way through a
 /// connection finds them; `None` for whatever is unusual.
+#[allow(clippy::type_complexity)]
 pub fn parse_at_once(bytes: &[u8], limits: &Limits) -> Option<(usize, Vec<(String, Vec<u8>)>)> {
     let mut slots = [const { MaybeUninit::uninit() }; head::SLOTS_READY];
     let ready = head::SLOTS_READY.min(limits.fields_max);
