@@ -124,7 +124,7 @@ struct Open<K> {
     watches_writable: bool,
     /// It stands in `resumable`.
     queued: bool,
-    /// Shutdown had it read once more.
+    /// It is to be read once more, and then closed unless something came.
     parting: bool,
 }
 
@@ -526,18 +526,19 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             }
             Next::Close(reason) => return self.close(index, reason),
         }
-        if let Stage::Closing { hush, .. } = self.stage
-            && !open.readable
-            && let Some(since) = open.connection.idle_since()
-            && (hush == HUSHED || self.now >= since.after(REQUEST_GRACE))
-        {
-            if open.parting {
-                return self.close(index, CloseReason::Drained);
+        let may_part = match self.stage {
+            Stage::Closing { hush, .. } if !open.readable => {
+                let is_quiet = |since: Tick| hush == HUSHED || self.now >= since.after(REQUEST_GRACE);
+                open.connection.idle_since().is_some_and(is_quiet)
             }
-            // It was busy when the others were read once more.
-            open.parting = true;
-            open.readable = true;
+            _ => false,
+        };
+        if may_part && open.parting {
+            return self.close(index, CloseReason::Drained);
         }
+        // It was busy, or not quiet for long enough, when the others were read once more.
+        open.readable |= may_part;
+        open.parting = may_part;
         let watch = open.connection.wants_write();
         let asked = match (open.registered, watch && !open.watches_writable) {
             // Not before its first turn: one that is over by then needs no registration.

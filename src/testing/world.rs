@@ -285,7 +285,7 @@ impl World {
         for _ in 0..RUN_OUT_STEPS_MAX {
             match self.outlook() {
                 Outlook::Now => self.pass(1),
-                Outlook::At(at_ms) => self.pass(at_ms - self.now_ms),
+                Outlook::At(at_ms) => self.pass(at_ms.saturating_sub(self.now_ms)),
                 Outlook::Never => return,
             }
             self.stir_all();
