@@ -379,19 +379,16 @@ impl Connection {
             return;
         }
         match &self.phase {
-            Phase::Proxy { begun: true } => self.refuse(Reject::HeadTimeout, false, turn),
+            Phase::Proxy { begun: true } => self.refuse_late(Reject::HeadTimeout, turn),
             Phase::Proxy { begun: false } => self.phase = Phase::Closed(CloseReason::FirstByteTimeout),
-            Phase::Head { begun: true, .. } => {
-                let head_only = self.held.as_slice().starts_with(b"HEAD ");
-                self.refuse(Reject::HeadTimeout, head_only, turn);
-            }
+            Phase::Head { begun: true, .. } => self.refuse_late(Reject::HeadTimeout, turn),
             Phase::Head { begun: false, .. } if self.served => self.phase = Phase::Closed(CloseReason::IdleTimeout),
             Phase::Head { begun: false, .. } => self.phase = Phase::Closed(CloseReason::FirstByteTimeout),
-            Phase::Body(_) => {
-                let head_only = self.held.as_slice().starts_with(b"HEAD ");
-                self.refuse(Reject::BodyTimeout, head_only, turn);
+            Phase::Body(_) => self.refuse_late(Reject::BodyTimeout, turn),
+            Phase::Skip(_) => {
+                // Its answer is out, and must not be destroyed by a reset.
+                self.phase = Phase::Closing { reason: CloseReason::Rejected(Reject::BodyTimeout), linger: true };
             }
-            Phase::Skip(_) => self.phase = Phase::Closed(CloseReason::Rejected(Reject::BodyTimeout)),
             Phase::Closing { reason, .. } | Phase::Linger { reason, .. } => self.phase = Phase::Closed(*reason),
             Phase::Closed(_) => {}
         }
@@ -454,7 +451,19 @@ impl Connection {
             self.unsent_since = now;
         }
         self.unsent = None;
+        self.restart_wait(now);
         Ok(())
+    }
+
+    /// While output waited the peer was perhaps not read, so its time for the next step begins when that ends. No step
+    /// makes output before it is complete, so this happens once for each at most.
+    fn restart_wait(&mut self, now: Tick) {
+        match &mut self.phase {
+            Phase::Proxy { .. } | Phase::Head { .. } => self.since = now,
+            Phase::Body(receiving) => receiving.pace.started = now,
+            Phase::Skip(skipping) => skipping.pace.started = now,
+            Phase::Closing { .. } | Phase::Linger { .. } | Phase::Closed(_) => {}
+        }
     }
 
     /// What to do now that output was offered to the socket.
@@ -535,6 +544,16 @@ impl Connection {
     /// Bytes of memory held beside the struct itself.
     pub(crate) fn held_bytes(&self) -> usize {
         self.held.capacity() + self.unsent.as_ref().map_or(0, |unsent| unsent.held_bytes())
+    }
+
+    /// The part of it that came from the pool.
+    pub(crate) fn input_capacity(&self) -> usize {
+        self.held.capacity()
+    }
+
+    /// Whether a budget stopped it: input that could be served is held.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.more
     }
 
     /// Gives its memory back to the loop. The last call.
@@ -970,13 +989,13 @@ impl Connection {
             let take = usize::try_from(*left).unwrap_or(usize::MAX).min(end - start);
             *left -= take as u64;
             if *left == 0 {
-                self.phase = BETWEEN;
+                self.go_between(turn.now);
             }
             return start + take;
         }
         match skipping.decoder.decode(&mut buffer[start..end], 0, 0, turn.limits.linger_bytes_max, turn.limits) {
             Ok(decoded) if decoded.done => {
-                self.phase = BETWEEN;
+                self.go_between(turn.now);
                 start + decoded.raw_start
             }
             Ok(_) => end,
@@ -986,6 +1005,12 @@ impl Connection {
                 end
             }
         }
+    }
+
+    /// The next request may begin. What was skipped was no idle time.
+    fn go_between(&mut self, now: Tick) {
+        self.phase = BETWEEN;
+        self.since = now;
     }
 
     /// Goes past a body that was answered before it was read.
@@ -1262,6 +1287,14 @@ impl Connection {
     fn refused<S>(&mut self, reject: Reject, head_only: bool, turn: &mut Turn<'_, S>) -> Served {
         self.refuse(reject, head_only, turn);
         Served::Body(0)
+    }
+
+    /// The rest of a message did not come in time.
+    #[cold]
+    fn refuse_late<S>(&mut self, reject: Reject, turn: &mut Turn<'_, S>) {
+        let head_only = self.held.as_slice().starts_with(b"HEAD ");
+        std::mem::take(&mut self.held).recycle(&mut turn.workspace.pool);
+        self.refuse(reject, head_only, turn);
     }
 
     #[cold]

@@ -26,6 +26,8 @@ pub use crate::route::owned::{Answered, OwnedTable};
 use crate::route::{Routes, Table};
 use crate::target::{self, Form};
 
+pub use crate::explore::{Report, Violation, explore};
+
 /// A head with everything that the layers below the routes know about it, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Understood {

@@ -39,6 +39,9 @@ mod server;
 pub mod internals;
 pub mod testing;
 
+#[cfg(any(test, feature = "internals"))]
+mod explore;
+
 pub use connection::CloseReason;
 pub use extract::{
     Basic, Bearer, Cookies, FieldName, Header, Optional, Realm, Restricted, SameSite, SetCookie, constant_time_eq,
@@ -68,14 +71,15 @@ pub mod __private {
     pub use std::option::Option;
     pub use std::primitive::{bool, str, u8};
     pub use std::result::Result;
-    pub use std::{compile_error, stringify};
-
-    #[cfg(feature = "internals")]
-    pub use crate::route::owned::{Answered, OwnedTable};
+    pub use std::{compile_error, concat, stringify};
 
     pub use crate::request::Parts;
     pub use crate::response::{Constant, ConstantHead, constant_head};
     pub use crate::route::Row;
-    pub use crate::route::build::{Arrays, Line, Options, Sizes, place, rows, rows_len, sizes_max, text, text_len};
-    pub use crate::route::row::{Done, Moment, Slot, Source, finish, head, whole};
+    pub use crate::route::build::{
+        Arrays, Choice, Line, Options, Sizes, place, prove_lines, rows, rows_len, sizes_max, text, text_len,
+    };
+    #[cfg(feature = "internals")]
+    pub use crate::route::owned::{Answered as Found, OwnedTable};
+    pub use crate::route::row::{Answered, Done, Moment, Slot, Source, finish, head, whole};
 }

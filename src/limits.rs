@@ -89,10 +89,13 @@ impl Limits {
         drain_timeout: Duration::from_secs(30),
     };
 
-    /// The most user-space bytes that one connection can hold: its slot, a partial head or body with what was
-    /// pipelined behind it, and unsent output up to the bound plus one answer of that size.
+    /// The most user-space bytes that one connection can hold: its slot, a partial head or body or what was pipelined
+    /// behind one, and unsent output up to the bound plus one answer of that size. Twice that, for buffers double when
+    /// they grow, and what is sent of a waiting segment comes back with the rest of it.
     ///
-    /// A handler that makes larger answers, and a row with its own `body_max`, adds to it.
+    /// A handler that makes larger answers, and a row with its own `body_max`, adds to it. All connections together
+    /// hold no more than [`connections_max`](Limits::connections_max) times this, and bodies no more than about
+    /// [`bodies_bytes_max`](Limits::bodies_bytes_max). The loop's own buffers come once: less than 1.5 MiB.
     pub const fn worst_case_bytes_per_connection(&self) -> usize {
         self.worst_case_with(self.head_bytes_max.saturating_add(self.body_bytes_max))
     }

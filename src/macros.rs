@@ -1,4 +1,7 @@
 //! `routes!`: from rows to a table. Expands to calls into `route::build` and to one function for each handler.
+//!
+//! Rows are matched by plain repetition, so a table can have thousands. What the user wrote goes on as `tt`: only such
+//! a token keeps its place in the source, and the caret of an error in a type stands there.
 
 /// Declares a table of routes.
 #[macro_export]
@@ -7,7 +10,7 @@ macro_rules! routes {
         $(#[$meta:meta])*
         $vis:vis $name:ident for $state:ty {
             $(
-                $($method:ident)? $pattern:literal => $head:ident $(:: $path:ident)* $($kind:ident)?
+                $($method:ident)? $pattern:literal => $head:tt $(:: $path:tt)* $($kind:ident)?
                     $(($($inside:tt)*))? $([$($options:tt)*])?
             ),* $(,)?
         }
@@ -36,6 +39,10 @@ macro_rules! routes {
                 { __SPRAT_SIZES.nodes }, { __SPRAT_SIZES.index }, { __SPRAT_SIZES.ends },
             > = __SPRAT_GROWN.pack();
 
+            // Nothing depends on these two, so a broken rule is said once.
+            const _: () = __sprat::prove_lines(__SPRAT_LINES);
+            const _: () = __SPRAT_GROWN.prove(&__SPRAT_ROWS);
+
             impl $crate::Table<$state> for $name {
                 const ROUTES: &'static $crate::Routes<$state> = &$crate::Routes::new(&__SPRAT_ROWS, &__SPRAT_TRIE);
             }
@@ -47,8 +54,8 @@ macro_rules! routes {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __routes_line {
-    (($state:ty) [] $prefix:literal [$($table:ident)+] []) => {
-        $crate::__private::Line::group::<$($table)::+>($prefix)
+    (($state:ty) [] $prefix:literal [$($table:tt)+] []) => {
+        $crate::__private::Line::<$state>::group::<$($table)::+>($prefix)
     };
     (($state:ty) [$method:ident] $pattern:literal [const] [$kind:ident] ($content:expr)) => {{
         const __SPRAT_CONTENT: &$crate::__private::str = $content;
@@ -61,8 +68,8 @@ macro_rules! __routes_line {
         )
     }};
     (
-        ($state:ty) [$method:ident] $pattern:literal [$($handler:ident)+] []
-            ($($name:ident),* $(,)?) $([$($option:ident = $value:expr),* $(,)?])?
+        ($state:ty) [$method:ident] $pattern:literal [$($handler:tt)+] []
+            ($($name:tt),* $(,)?) $([$($option:ident = $value:expr),* $(,)?])?
     ) => {{
         $crate::__routes_arguments! { [($state) $pattern [$($handler)+]] $($name)* }
         $crate::__private::Line::handler(
@@ -71,12 +78,74 @@ macro_rules! __routes_line {
             &[$($crate::__private::stringify!($name)),*],
             __sprat_check,
             __sprat_call,
-            $crate::__private::Options {
-                $($($option: $crate::__private::Option::Some($value),)*)?
-                ..$crate::__private::Options::NONE
-            },
+            $crate::__private::Options::NONE
+                $($(.with($crate::__routes_option! { $method $pattern $option $value }))*)?,
         )
     }};
+    ($state:tt [] $pattern:literal [$($path:tt)+] $kind:tt ($($inside:tt)*) $($options:tt)*) => {
+        $crate::__routes_fault! { "" $pattern "a row begins with its method" }
+    };
+    ($state:tt [] $pattern:literal $($rest:tt)*) => {
+        $crate::__routes_fault! { "" $pattern "a group is a prefix and a table: `\"/prefix\" => Table`" }
+    };
+    ($state:tt [$method:ident] $pattern:literal [const] $($rest:tt)*) => {
+        $crate::__routes_fault! {
+            $method $pattern "a constant row is `const text(EXPR)`, `const html(EXPR)` or `const json(EXPR)`"
+        }
+    };
+    ($state:tt [$method:ident] $pattern:literal [$($path:tt)+] [$kind:ident] $($rest:tt)*) => {
+        $crate::__routes_fault! { $method $pattern "a row names one handler and its arguments: `handler(a, b)`" }
+    };
+    ($state:tt [$method:ident] $pattern:literal [$($path:tt)+] [] ($($inside:tt)*) [$($options:tt)*]) => {
+        $crate::__routes_fault! { $method $pattern "arguments are names, and options are `[body_max = BYTES]`" }
+    };
+    ($state:tt [$method:ident] $pattern:literal [$($path:tt)+] [] ($($inside:tt)*)) => {
+        $crate::__routes_fault! { $method $pattern "the arguments of a handler are names: `handler(id, body)`" }
+    };
+    ($state:tt [$method:ident] $pattern:literal $($rest:tt)*) => {
+        $crate::__routes_fault! { $method $pattern "the arguments of the handler are missing: `handler()`" }
+    };
+}
+
+/// A sentence of the grammar, with the row that broke it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __routes_fault {
+    ("" $pattern:literal $sentence:literal) => {
+        $crate::__private::compile_error!($crate::__private::concat!(
+            $crate::__private::stringify!($pattern),
+            ": ",
+            $sentence
+        ))
+    };
+    ($method:ident $pattern:literal $sentence:literal) => {
+        $crate::__private::compile_error!($crate::__private::concat!(
+            $crate::__private::stringify!($method),
+            " ",
+            $crate::__private::stringify!($pattern),
+            ": ",
+            $sentence
+        ))
+    };
+}
+
+/// One option of a row.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __routes_option {
+    ($method:ident $pattern:literal body_max $value:expr) => {
+        $crate::__private::Choice::BodyMax($value)
+    };
+    ($method:ident $pattern:literal $option:ident $value:expr) => {
+        $crate::__private::compile_error!($crate::__private::concat!(
+            $crate::__private::stringify!($method),
+            " ",
+            $crate::__private::stringify!($pattern),
+            ": there is no option `",
+            $crate::__private::stringify!($option),
+            "`; a row can have `body_max`"
+        ))
+    };
 }
 
 /// Gives each argument a second name that no name of the user's can shadow or be shadowed by.
@@ -84,55 +153,69 @@ macro_rules! __routes_line {
 #[macro_export]
 macro_rules! __routes_arguments {
     ($row:tt) => { $crate::__routes_handler! { $row } };
-    ($row:tt $a:ident $($b:ident $($c:ident $($d:ident $($e:ident $($f:ident $($g:ident $($h:ident $($i:ident
-        $($j:ident $($k:ident $($l:ident)?)?)?)?)?)?)?)?)?)?)?) => {
+    ($row:tt $a:tt $($b:tt $($c:tt $($d:tt $($e:tt $($f:tt $($g:tt $($h:tt $($i:tt
+        $($j:tt $($k:tt $($l:tt)?)?)?)?)?)?)?)?)?)?)?) => {
         $crate::__routes_handler! { $row (a $a) $((b $b) $((c $c) $((d $d) $((e $e) $((f $f) $((g $g) $((h $h) $((i $i)
             $((j $j) $((k $k) $((l $l))?)?)?)?)?)?)?)?)?)?)? }
     };
-    ($row:tt $($a:ident)*) => { $crate::__private::compile_error!("a handler takes 12 arguments at most"); };
+    ($row:tt $($a:tt)*) => { $crate::__private::compile_error!("a handler takes 12 arguments at most"); };
 }
 
-/// The function of a handler's row, for both moments.
+/// Finds the last name in the path of a handler.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __routes_handler {
-    ([($state:ty) $pattern:literal [$($handler:ident)+]] $(($value:ident $name:ident))*) => {
+    ([$s:tt $p:tt [$last:tt]] $($a:tt)*) => { $crate::__routes_row! { $s $p [$last] $last $($a)* } };
+    ([$s:tt $p:tt [$x:tt $last:tt]] $($a:tt)*) => { $crate::__routes_row! { $s $p [$x $last] $last $($a)* } };
+    ([$s:tt $p:tt [$x:tt $y:tt $last:tt]] $($a:tt)*) => { $crate::__routes_row! { $s $p [$x $y $last] $last $($a)* } };
+    ([$s:tt $p:tt [$x:tt $y:tt $z:tt $last:tt]] $($a:tt)*) => {
+        $crate::__routes_row! { $s $p [$x $y $z $last] $last $($a)* }
+    };
+    ([$s:tt $p:tt [$($path:tt)+]] $($a:tt)*) => { $crate::__routes_row! { $s $p [$($path)+] answer $($a)* } };
+}
+
+/// The function of a handler's row, for both moments.
+///
+/// `$answer` is the name under which the answer is finished, so that the caret of a wrong one stands at the handler.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __routes_row {
+    (($state:ty) $pattern:literal [$($handler:tt)+] $answer:tt $(($value:ident $name:tt))*) => {
         #[inline(always)]
         #[allow(unused_variables)]
         fn __sprat_row<'r>(
             moment: $crate::__private::Moment<'r, '_>,
             state: &mut $state,
         ) -> $crate::__private::Result<$crate::__private::Done<'r>, $crate::Rejection> {
-            $(let $value = (
-                $crate::__private::Source::<{ $crate::__private::place($pattern, $crate::__private::stringify!($name)) }>,
-                $crate::__private::Slot::NEW,
-            );)*
+            $(let $value = {
+                let $name = $crate::__private::Slot::NEW;
+                $crate::__private::Source::<{ $crate::__private::place($pattern, $crate::__private::stringify!($name)) }>
+                    ::of($name)
+            };)*
             let parts = match moment {
                 $crate::__private::Moment::Head(request, params) => {
                     let wants_body = false;
-                    $(let wants_body = {
-                        let $name = $value.1;
-                        let name = $crate::__private::stringify!($name);
-                        match $value.0.check($name, request, params, state, name) {
+                    $(let wants_body =
+                        match $value.check(request, params, state, $crate::__private::stringify!($name)) {
                             $crate::__private::Result::Ok(wants_it) => wants_it | wants_body,
                             $crate::__private::Result::Err(rejection) => {
                                 return $crate::__private::Result::Err(rejection);
                             }
-                        }
-                    };)*
+                        };
+                    )*
                     return $crate::__private::Result::Ok($crate::__private::Done::Head(wants_body));
                 }
                 $crate::__private::Moment::Whole(parts) => parts,
             };
             $(let ($value, parts) = {
-                let $name = $value.1.of(parts);
-                match $value.0.take($name, state, $crate::__private::stringify!($name)) {
+                let $name = parts;
+                match $value.take($name, state, $crate::__private::stringify!($name)) {
                     $crate::__private::Result::Ok(taken) => taken,
                     $crate::__private::Result::Err(rejection) => return $crate::__private::Result::Err(rejection),
                 }
             };)*
-            let answer = $($handler)::+(state, $($value),*);
-            $crate::__private::Result::Ok($crate::__private::Done::Whole($crate::__private::finish(parts, answer)))
+            let $answer = $crate::__private::Answered::new($($handler)::+(state, $($value),*), parts);
+            $crate::__private::Result::Ok($crate::__private::Done::Whole($crate::__private::finish($answer)))
         }
         fn __sprat_check<'r>(
             request: &$crate::Request<'r>,

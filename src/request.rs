@@ -531,6 +531,7 @@ pub trait Supply<'r, T: Takes> {
     fn supply(self) -> (T::Part<'r>, Self::Left);
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, B, W> Supply<'r, Nothing> for Parts<'r, B, W> {
     type Left = Self;
     #[inline]
@@ -539,6 +540,7 @@ impl<'r, B, W> Supply<'r, Nothing> for Parts<'r, B, W> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, W> Supply<'r, TheBody> for Parts<'r, Body<'r>, W> {
     type Left = Parts<'r, Taken, W>;
     #[inline]
@@ -548,6 +550,7 @@ impl<'r, W> Supply<'r, TheBody> for Parts<'r, Body<'r>, W> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, B> Supply<'r, TheWriter> for Parts<'r, B, Response<'r>> {
     type Left = Parts<'r, B, Taken>;
     #[inline]
@@ -574,6 +577,7 @@ impl<'r, B, R: Respond> Finish<'r, R> for Parts<'r, B, Response<'r>> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, B> Finish<'r, Sent<'r>> for Parts<'r, B, Taken> {
     #[inline]
     fn finish(self, answer: Sent<'r>) -> Sent<'r> {

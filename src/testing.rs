@@ -19,6 +19,12 @@
 //! assert_eq!(link.answers()[0].text(), "43");
 //! ```
 
+mod peer;
+mod random;
+mod script;
+mod simulation;
+mod world;
+
 use std::borrow::BorrowMut;
 use std::collections::VecDeque;
 use std::io::{self, Read as _};
@@ -31,6 +37,18 @@ use crate::held::PADDING_LEN;
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
 use crate::route::{Routes, Table};
+
+#[cfg(any(test, feature = "internals"))]
+pub(crate) use {
+    peer::{Log, Peer, Way},
+    random::Random,
+    script::{Reading, Step},
+    simulation::Driver,
+    world::{Chaos, Outage, World},
+};
+
+pub use script::Script;
+pub use simulation::{ClientId, Outcome, Simulation};
 
 /// Sends requests to a table and its state. See the [module](self).
 pub struct Client<S: 'static> {
@@ -427,7 +445,7 @@ impl Answer {
 
 /// Takes answers apart, strictly: whatever a client could stumble over is a panic.
 #[track_caller]
-fn parse_answers(bytes: &[u8], is_head: impl Fn(usize) -> bool) -> Vec<Answer> {
+pub(crate) fn parse_answers(bytes: &[u8], is_head: impl Fn(usize) -> bool) -> Vec<Answer> {
     let mut answers: Vec<Answer> = Vec::new();
     let mut finals = 0;
     let mut rest = bytes;

@@ -5,47 +5,54 @@
 
 use super::pattern::{self, Fault, Names};
 pub use super::trie::Sizes;
-use super::trie::{End, Growing, Node, Refusal, Trie, pack_into, slashes};
+use super::trie::{End, Growing, Node, Refusal, Trie, pack_into};
 use super::{Answer, Call, Check, Routes, Row, Table};
 use crate::method::{Method, Methods};
 use crate::response::Constant;
 
-/// One line of a table: a row, or all rows of another table.
+/// One line of a table: a row, or all rows of another table. Not proven yet.
 pub enum Line<S: 'static> {
-    /// `METHOD "pattern" => ...`.
-    Row(Row<S>),
+    /// `METHOD "pattern" => handler(arguments)`, with the names of the arguments, or `=> const text(EXPR)`.
+    Row { method: &'static str, names: Option<&'static [&'static str]>, row: Row<S> },
     /// `"/prefix" => Table`.
-    Group(&'static str, &'static Routes<S>),
+    Group { prefix: &'static str, routes: &'static Routes<S> },
 }
 
 /// What stands in brackets behind a row.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The most bytes of a body, instead of `Limits::body_bytes_max`.
-    pub body_max: Option<usize>,
-    /// So that a row with all options can still be written over [`Options::NONE`].
-    #[doc(hidden)]
-    pub __more: (),
+    body_bytes_max: Option<usize>,
+}
+
+/// One option of a row.
+#[derive(Clone, Copy, Debug)]
+pub enum Choice {
+    /// `body_max = BYTES`.
+    BodyMax(usize),
 }
 
 impl Options {
     /// Those of a row without brackets.
-    pub const NONE: Options = Options { body_max: None, __more: () };
+    pub const NONE: Options = Options { body_bytes_max: None };
+
+    /// With one more; the last one counts.
+    pub const fn with(self, choice: Choice) -> Options {
+        match choice {
+            Choice::BodyMax(bytes) => Options { body_bytes_max: Some(bytes) },
+        }
+    }
 }
 
 impl<S: 'static> Line<S> {
     /// A row with a handler. `names` are those of its arguments.
-    #[track_caller]
     pub const fn handler(
         method: &'static str,
         pattern: &'static str,
-        names: &[&str],
+        names: &'static [&'static str],
         check: Check<S>,
         call: Call<S>,
         options: Options,
     ) -> Line<S> {
-        let (known, params) = check_row(method, pattern);
-        check_names(method, pattern, params.as_slice(), names);
         let mut others = names.len();
         let mut at = 0;
         while at < names.len() {
@@ -53,28 +60,45 @@ impl<S: 'static> Line<S> {
             at += 1;
         }
         let answer = Answer::Handler { check: if others > 0 { Some(check) } else { None }, call };
-        Line::Row(Row { method: known, pattern, answer, body_bytes_max: options.body_max })
+        let known = Method::from_token(method.as_bytes());
+        let row = Row { method: known, pattern, answer, body_bytes_max: options.body_bytes_max };
+        Line::Row { method, names: Some(names), row }
     }
 
     /// A row with a constant answer. It has no arguments, so its parameters are taken by nobody.
-    #[track_caller]
     pub const fn constant(method: &'static str, pattern: &'static str, constant: &'static Constant) -> Line<S> {
-        let (known, _) = check_row(method, pattern);
-        Line::Row(Row { method: known, pattern, answer: Answer::Constant(constant), body_bytes_max: None })
+        let known = Method::from_token(method.as_bytes());
+        let row = Row { method: known, pattern, answer: Answer::Constant(constant), body_bytes_max: None };
+        Line::Row { method, names: None, row }
     }
 
     /// The rows of another table under a prefix.
-    #[track_caller]
     pub const fn group<T: Table<S>>(prefix: &'static str) -> Line<S> {
-        check_prefix(prefix);
-        Line::Group(prefix, T::ROUTES)
+        Line::Group { prefix, routes: T::ROUTES }
+    }
+}
+
+/// Refuses the first line that breaks a rule on its own.
+#[track_caller]
+pub const fn prove_lines<S>(lines: &[Line<S>]) {
+    let mut at = 0;
+    while at < lines.len() {
+        match &lines[at] {
+            Line::Group { prefix, .. } => check_prefix(prefix),
+            Line::Row { method, names, row } => {
+                let params = check_row(method, row.pattern);
+                if let Some(names) = names {
+                    check_names(method, row.pattern, &params, names);
+                }
+            }
+        }
+        at += 1;
     }
 }
 
 #[track_caller]
-const fn check_row(method: &str, pattern: &'static str) -> (Method, Names<'static>) {
-    let known = Method::from_token(method.as_bytes());
-    match known {
+const fn check_row(method: &str, pattern: &str) -> Names {
+    match Method::from_token(method.as_bytes()) {
         Method::Other => {
             refuse_row(method, pattern, "the method is none of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS and TRACE")
         }
@@ -82,7 +106,7 @@ const fn check_row(method: &str, pattern: &'static str) -> (Method, Names<'stati
         _ => {}
     }
     match pattern::check(pattern) {
-        Ok(names) => (known, names),
+        Ok(names) => names,
         Err(fault) => refuse_row(method, pattern, fault.sentence()),
     }
 }
@@ -91,7 +115,7 @@ const fn check_row(method: &str, pattern: &'static str) -> (Method, Names<'stati
 ///
 /// A name that begins with `_` says that nobody takes it, as it does in Rust.
 #[track_caller]
-const fn check_names(method: &str, pattern: &str, params: &[&[u8]], names: &[&str]) {
+const fn check_names(method: &str, pattern: &str, params: &Names, names: &[&str]) {
     let mut at = 0;
     while at < names.len() {
         let mut before = 0;
@@ -106,7 +130,7 @@ const fn check_names(method: &str, pattern: &str, params: &[&[u8]], names: &[&st
     }
     let mut param = 0;
     while param < params.len() {
-        let name = params[param];
+        let name = params.get(pattern, param);
         let mut taken = matches!(name, [b'_', ..]);
         let mut at = 0;
         while at < names.len() && !taken {
@@ -131,7 +155,7 @@ const fn check_prefix(prefix: &str) {
         [] => return,
         [.., b'/'] => "a prefix does not end with `/`, for the patterns behind it begin with one",
         _ => match pattern::check(prefix) {
-            Ok(names) if names.as_slice().is_empty() => return,
+            Ok(names) if names.len() == 0 => return,
             Ok(_) => "a prefix has no parameters",
             Err(Fault::NoSlash) => "a prefix begins with `/`",
             Err(fault) => fault.sentence(),
@@ -160,8 +184,8 @@ pub const fn rows_len<S>(lines: &[Line<S>]) -> usize {
     let mut at = 0;
     while at < lines.len() {
         len += match &lines[at] {
-            Line::Row(_) => 1,
-            Line::Group(_, routes) => routes.rows.len(),
+            Line::Row { .. } => 1,
+            Line::Group { routes, .. } => routes.rows.len(),
         };
         at += 1;
     }
@@ -173,7 +197,7 @@ pub const fn text_len<S>(lines: &[Line<S>]) -> usize {
     let mut len = 0;
     let mut at = 0;
     while at < lines.len() {
-        if let Line::Group(prefix, routes) = &lines[at] {
+        if let Line::Group { prefix, routes } = &lines[at] {
             let mut row = 0;
             while row < routes.rows.len() {
                 len += prefix.len() + routes.rows[row].pattern.len();
@@ -191,7 +215,7 @@ pub const fn text<S, const LEN: usize>(lines: &[Line<S>]) -> [u8; LEN] {
     let mut len = 0;
     let mut at = 0;
     while at < lines.len() {
-        if let Line::Group(prefix, routes) = &lines[at] {
+        if let Line::Group { prefix, routes } = &lines[at] {
             let mut row = 0;
             while row < routes.rows.len() {
                 len = copy(prefix.as_bytes(), &mut text, len);
@@ -214,11 +238,11 @@ pub const fn rows<S, const LEN: usize>(lines: &[Line<S>], text: &'static [u8]) -
     let mut at = 0;
     while at < lines.len() {
         match &lines[at] {
-            Line::Row(row) => {
+            Line::Row { row, .. } => {
                 rows[len] = *row;
                 len += 1;
             }
-            Line::Group(prefix, routes) => {
+            Line::Group { prefix, routes } => {
                 let mut row = 0;
                 while row < routes.rows.len() {
                     let (whole, behind) = text.split_at(prefix.len() + routes.rows[row].pattern.len());
@@ -239,7 +263,12 @@ pub const fn sizes_max<S>(rows: &[Row<S>]) -> Sizes {
     let mut segments = 0;
     let mut at = 0;
     while at < rows.len() {
-        segments += slashes(rows[at].pattern.as_bytes());
+        let pattern = rows[at].pattern.as_bytes();
+        let mut byte = 0;
+        while byte < pattern.len() {
+            segments += (pattern[byte] == b'/') as usize;
+            byte += 1;
+        }
         at += 1;
     }
     Sizes::for_at_most(segments, rows.len())
@@ -253,6 +282,8 @@ pub struct Arrays<const NODES: usize, const INDEX: usize, const ENDS: usize> {
     ends: [End; ENDS],
     /// How much of them is used.
     sizes: Sizes,
+    /// The first row that cannot stand in it, by its number from 0, and why.
+    refusal: Option<(usize, Refusal)>,
 }
 
 impl<const NODES: usize, const INDEX: usize, const ENDS: usize> Arrays<NODES, INDEX, ENDS> {
@@ -261,24 +292,43 @@ impl<const NODES: usize, const INDEX: usize, const ENDS: usize> Arrays<NODES, IN
         index: [0; INDEX],
         ends: [End::NONE; ENDS],
         sizes: Sizes { nodes: 1, index: 1, ends: 1 },
+        refusal: None,
     };
 
-    /// The trie of these rows, in more room than it needs.
-    #[track_caller]
+    /// The trie of these rows, in more room than it needs, without those that cannot stand in it.
     pub const fn grow<S>(rows: &[Row<S>]) -> Self {
         let mut arrays = Self::EMPTY;
         let mut growing = Growing::new(&mut arrays.nodes, &mut arrays.index, &mut arrays.ends);
+        let mut first = None;
         let mut at = 0;
         while at < rows.len() {
-            let row = &rows[at];
-            if let Err(refusal) = growing.add(at + 1, row.method, row.pattern) {
-                refuse(refusal, row, rows);
+            if let (Err(refusal), None) = (growing.add(at + 1, rows[at].method, rows[at].pattern), first) {
+                first = Some((at, refusal));
             }
             at += 1;
         }
         growing.finish();
         arrays.sizes = growing.sizes();
+        arrays.refusal = first;
         arrays
+    }
+
+    /// Refuses the first row that cannot stand beside those before it.
+    #[track_caller]
+    pub const fn prove<S>(&self, rows: &[Row<S>]) {
+        let Some((at, refusal)) = self.refusal else { return };
+        let row = &rows[at];
+        let text = Text::of_row(row.method.as_str(), row.pattern);
+        let text = match refusal {
+            Refusal::TableTooLarge => text.and("the table is too large: rows and segments are counted in 16 bits"),
+            Refusal::Same(number) => {
+                let other = &rows[number as usize - 1];
+                let text = text.and("matches the same requests as ").and(other.method.as_str());
+                text.and(" \"").and(other.pattern).and("\"")
+            }
+            Refusal::TooManySegments => text.and(Fault::TooManySegments.sentence()),
+        };
+        panic!("{}", text.as_str())
     }
 
     /// How much room it needs.
@@ -312,20 +362,6 @@ impl<S> Routes<S> {
         }
         Routes { rows, trie: Trie::new(&trie.nodes, &trie.index, &trie.ends), methods }
     }
-}
-
-#[track_caller]
-const fn refuse<S>(refusal: Refusal, row: &Row<S>, rows: &[Row<S>]) -> ! {
-    let text = Text::of_row(row.method.as_str(), row.pattern);
-    let text = match refusal {
-        Refusal::Fault(fault) => text.and(fault.sentence()),
-        Refusal::TableTooLarge => text.and("the table is too large: rows and segments are counted in 16 bits"),
-        Refusal::Same(number) => {
-            let other = &rows[number as usize - 1];
-            text.and("matches the same requests as ").and(other.method.as_str()).and(" \"").and(other.pattern).and("\"")
-        }
-    };
-    panic!("{}", text.as_str())
 }
 
 /// The text of a build error.

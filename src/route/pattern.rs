@@ -16,17 +16,6 @@ pub(crate) const SEGMENTS_MAX: usize = 32;
 /// The most bytes of one literal segment.
 pub(crate) const LITERAL_BYTES_MAX: usize = 255;
 
-/// One part of a pattern, between two slashes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Segment<'t> {
-    /// Equal bytes. Empty only at the end, where it stands for a trailing slash.
-    Literal(&'t [u8]),
-    /// `{name}`: one segment that is not empty.
-    Param(&'t [u8]),
-    /// `{*name}`: all that follows, possibly nothing.
-    Rest(&'t [u8]),
-}
-
 /// What is wrong with a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -69,112 +58,124 @@ impl Fault {
 
 const _: () = assert!(PARAMS_MAX == 8 && SEGMENTS_MAX == 32 && LITERAL_BYTES_MAX == 255, "the sentences say so");
 
-/// Reads a pattern segment by segment.
-#[derive(Clone, Copy)]
-pub(crate) struct Segments<'t> {
-    pattern: &'t [u8],
-    /// How much of it has been read: up to a slash, or the end.
-    at: usize,
+// What follows indexes instead of slicing: the compiler's interpreter pays for each call, and slicing is a dozen.
+
+/// The names of the parameters of a pattern, in order, by where they stand in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names {
+    bounds: [(usize, usize); PARAMS_MAX],
+    len: usize,
 }
 
-impl<'t> Segments<'t> {
-    /// # Errors
-    /// [`Fault::NoSlash`].
-    pub(crate) const fn of(pattern: &'t str) -> Result<Segments<'t>, Fault> {
-        match pattern.as_bytes() {
-            [b'/', ..] => Ok(Segments { pattern: pattern.as_bytes(), at: 0 }),
-            _ => Err(Fault::NoSlash),
-        }
+impl Names {
+    pub(crate) const fn len(&self) -> usize {
+        self.len
     }
 
-    /// What has been read.
-    pub(crate) const fn text(&self) -> &'t [u8] {
-        self.pattern.split_at(self.at).0
+    /// The name at this place.
+    pub(crate) const fn get<'t>(&self, pattern: &'t str, place: usize) -> &'t [u8] {
+        let (start, end) = self.bounds[place];
+        pattern.as_bytes().split_at(end).0.split_at(start).1
     }
+}
 
-    /// The next segment, `None` behind the last one.
-    pub(crate) const fn next(&mut self) -> Result<Option<Segment<'t>>, Fault> {
-        if self.at == self.pattern.len() {
-            return Ok(None);
-        }
-        let (pattern, start) = (self.pattern, self.at + 1);
+/// Checks a pattern. Returns the names of its parameters.
+pub(crate) const fn check(pattern: &str) -> Result<Names, Fault> {
+    let pattern = pattern.as_bytes();
+    let mut names = Names { bounds: [(0, 0); PARAMS_MAX], len: 0 };
+    let mut segments_len = 0;
+    let mut at = 0;
+    if pattern.is_empty() || pattern[0] != b'/' {
+        return Err(Fault::NoSlash);
+    }
+    while at < pattern.len() {
+        let start = at + 1;
         let mut end = start;
         let mut seen = 0;
         while end < pattern.len() && pattern[end] != b'/' {
             seen |= CLASS[pattern[end] as usize];
             end += 1;
         }
-        self.at = end;
-        let segment = pattern.split_at(end).0.split_at(start).1;
-        let last = end == pattern.len();
+        at = end;
         if seen & REFUSED != 0 {
-            return Err(Fault::Byte(first_refused(segment)));
+            return Err(Fault::Byte(first_refused(pattern, start)));
         }
-        if seen & BRACE == 0 {
-            return match literal_fault(segment, last) {
-                Some(fault) => Err(fault),
-                None => Ok(Some(Segment::Literal(segment))),
-            };
-        }
-        let (name, parameter) = match segment {
-            [b'{', b'*', name @ .., b'}'] if last => (name, Segment::Rest(name)),
-            [b'{', b'*', _name @ .., b'}'] => return Err(Fault::RestNotLast),
-            [b'{', name @ .., b'}'] => (name, Segment::Param(name)),
-            _ => return Err(Fault::Brace),
+        let fault = if seen & BRACE == 0 {
+            literal_fault(pattern, start, end)
+        } else {
+            param_fault(pattern, start, end, &mut names)
         };
-        match is_name(name) {
-            true => Ok(Some(parameter)),
-            false => Err(Fault::Name),
+        if let Some(fault) = fault {
+            return Err(fault);
         }
-    }
-}
-
-/// The names of the parameters of a pattern, in order.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Names<'t> {
-    names: [&'t [u8]; PARAMS_MAX],
-    len: usize,
-}
-
-impl<'t> Names<'t> {
-    pub(crate) const fn as_slice(&self) -> &[&'t [u8]] {
-        self.names.split_at(self.len).0
-    }
-}
-
-/// Checks a pattern, and what takes more than one segment to see. Returns the names of its parameters.
-pub(crate) const fn check(pattern: &str) -> Result<Names<'_>, Fault> {
-    let mut segments = match Segments::of(pattern) {
-        Ok(segments) => segments,
-        Err(fault) => return Err(fault),
-    };
-    let mut names = Names { names: [b""; PARAMS_MAX], len: 0 };
-    let mut segments_len = 0;
-    loop {
-        let name = match segments.next() {
-            Err(fault) => return Err(fault),
-            Ok(None) => return Ok(names),
-            Ok(Some(Segment::Literal(_))) => None,
-            Ok(Some(Segment::Param(name) | Segment::Rest(name))) => Some(name),
-        };
         segments_len += 1;
         if segments_len > SEGMENTS_MAX {
             return Err(Fault::TooManySegments);
         }
-        let Some(name) = name else { continue };
-        let mut at = 0;
-        while at < names.len {
-            if same(names.names[at], name) {
-                return Err(Fault::NameTwice);
-            }
-            at += 1;
-        }
-        if names.len == PARAMS_MAX {
-            return Err(Fault::TooManyParams);
-        }
-        names.names[names.len] = name;
-        names.len += 1;
     }
+    Ok(names)
+}
+
+const fn literal_fault(pattern: &[u8], start: usize, end: usize) -> Option<Fault> {
+    if start == end {
+        return if end < pattern.len() { Some(Fault::EmptySegment) } else { None };
+    }
+    let mut dots = 0;
+    while start + dots < end && pattern[start + dots] == b'.' {
+        dots += 1;
+    }
+    // `;` ends the segment for some servers, so the server refuses `..;x` like `..`.
+    if (dots == 1 || dots == 2) && (start + dots == end || pattern[start + dots] == b';') {
+        return Some(Fault::DotSegment);
+    }
+    if end - start > LITERAL_BYTES_MAX { Some(Fault::LiteralTooLong) } else { None }
+}
+
+const fn param_fault(pattern: &[u8], start: usize, end: usize, names: &mut Names) -> Option<Fault> {
+    if pattern[start] != b'{' || pattern[end - 1] != b'}' {
+        return Some(Fault::Brace);
+    }
+    let rest = pattern[start + 1] == b'*';
+    if rest && end < pattern.len() {
+        return Some(Fault::RestNotLast);
+    }
+    let (start, end) = (start + 1 + rest as usize, end - 1);
+    if start >= end || pattern[start].is_ascii_digit() {
+        return Some(Fault::Name);
+    }
+    let mut at = start;
+    while at < end {
+        if !pattern[at].is_ascii_alphanumeric() && pattern[at] != b'_' {
+            return Some(if pattern[at] == b'{' || pattern[at] == b'}' { Fault::Brace } else { Fault::Name });
+        }
+        at += 1;
+    }
+    let mut place = 0;
+    while place < names.len {
+        let (other_start, other_end) = names.bounds[place];
+        if other_end - other_start == end - start && is_at(pattern, other_start, pattern, start, end - start) {
+            return Some(Fault::NameTwice);
+        }
+        place += 1;
+    }
+    if names.len == PARAMS_MAX {
+        return Some(Fault::TooManyParams);
+    }
+    names.bounds[names.len] = (start, end);
+    names.len += 1;
+    None
+}
+
+/// Whether the same bytes stand at two places.
+const fn is_at(a: &[u8], a_start: usize, b: &[u8], b_start: usize, len: usize) -> bool {
+    let mut at = 0;
+    while at < len {
+        if a[a_start + at] != b[b_start + at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
 }
 
 /// The place of a parameter among those of a pattern, or `None` if it has none of that name.
@@ -187,13 +188,11 @@ pub(crate) const fn place(pattern: &str, name: &str) -> Option<usize> {
     while at < pattern.len() {
         at += 1;
         if pattern[at - 1] == b'{' {
-            let mut found = pattern.split_at(at).1;
-            if let [b'*', behind @ ..] = found {
-                found = behind;
+            if at < pattern.len() && pattern[at] == b'*' {
+                at += 1;
             }
-            if let Some((start, [b'}', ..])) = found.split_at_checked(name.len())
-                && same(start, name)
-            {
+            let end = at + name.len();
+            if end < pattern.len() && pattern[end] == b'}' && is_at(pattern, at, name, 0, name.len()) {
                 return Some(place);
             }
             place += 1;
@@ -212,38 +211,7 @@ pub(crate) const fn plain(name: &str) -> &[u8] {
 
 /// Equality of bytes, which `==` is not in a `const fn`.
 pub(crate) const fn same(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    let (mut a, mut b) = (a, b);
-    // Words first: the compiler's interpreter pays by the step.
-    while let (Some((x, a_rest)), Some((y, b_rest))) = (a.split_first_chunk::<8>(), b.split_first_chunk::<8>()) {
-        if u64::from_le_bytes(*x) != u64::from_le_bytes(*y) {
-            return false;
-        }
-        (a, b) = (a_rest, b_rest);
-    }
-    while let ([x, a_rest @ ..], [y, b_rest @ ..]) = (a, b) {
-        if *x != *y {
-            return false;
-        }
-        (a, b) = (a_rest, b_rest);
-    }
-    true
-}
-
-const fn literal_fault(segment: &[u8], last: bool) -> Option<Fault> {
-    if segment.is_empty() && !last {
-        return Some(Fault::EmptySegment);
-    }
-    // `;` ends the segment for some servers, so the server refuses `..;x` like `..`.
-    if let [b'.'] | [b'.', b'.'] | [b'.', b';', ..] | [b'.', b'.', b';', ..] = segment {
-        return Some(Fault::DotSegment);
-    }
-    if segment.len() > LITERAL_BYTES_MAX {
-        return Some(Fault::LiteralTooLong);
-    }
-    None
+    a.len() == b.len() && is_at(a, 0, b, 0, a.len())
 }
 
 // What a byte means to the grammar, one bit each.
@@ -267,27 +235,12 @@ const CLASS: [u8; 256] = {
     class
 };
 
-#[cold]
-const fn first_refused(segment: &[u8]) -> u8 {
-    let mut at = 0;
-    while CLASS[segment[at] as usize] & REFUSED == 0 {
+const fn first_refused(pattern: &[u8], start: usize) -> u8 {
+    let mut at = start;
+    while CLASS[pattern[at] as usize] & REFUSED == 0 {
         at += 1;
     }
-    segment[at]
-}
-
-const fn is_name(name: &[u8]) -> bool {
-    if let [] | [b'0'..=b'9', ..] = name {
-        return false;
-    }
-    let mut at = 0;
-    while at < name.len() {
-        if !name[at].is_ascii_alphanumeric() && name[at] != b'_' {
-            return false;
-        }
-        at += 1;
-    }
-    true
+    pattern[at]
 }
 
 #[cfg(test)]

@@ -47,38 +47,18 @@ pub fn whole(done: Result<Done<'_>, Rejection>) -> Result<Sent<'_>, Rejection> {
     }
 }
 
-/// The place of an argument whose type the handler decides.
+/// An argument whose type the handler decides.
 #[derive(Debug)]
 pub struct Slot<T>(PhantomData<fn() -> T>);
 
 impl<T> Slot<T> {
     pub const NEW: Slot<T> = Slot(PhantomData);
-
-    /// With what is left to take the argument from.
-    #[inline(always)]
-    pub fn of<P>(self, parts: P) -> Ask<T, P> {
-        Ask { slot: self, parts }
-    }
-}
-
-impl<T> Clone for Slot<T> {
-    fn clone(&self) -> Slot<T> {
-        *self
-    }
-}
-
-impl<T> Copy for Slot<T> {}
-
-/// The place of an argument, and what is left to take it from. One value, so that the caret of an error in either of
-/// its types stands at the argument.
-#[derive(Debug)]
-pub struct Ask<T, P> {
-    slot: Slot<T>,
-    parts: P,
 }
 
 /// Where an argument comes from: a parameter of the path, by its place, or else the request.
-#[derive(Clone, Copy, Debug)]
+///
+/// `of` is the one place that asks something of the type of an argument, so a wrong type is one error.
+#[derive(Debug)]
 pub struct Source<const PLACE: usize>;
 
 /// The place of an argument that is no parameter.
@@ -88,32 +68,8 @@ macro_rules! param_sources {
     ($($place:literal)*) => {$(
         impl Source<$place> {
             #[inline(always)]
-            pub fn check<'r, S, T: FromParam<'r>>(
-                self,
-                _: Slot<T>,
-                _: &Request<'r>,
-                params: &Params<'r>,
-                _: &mut S,
-                name: &'static str,
-            ) -> Result<bool, Rejection> {
-                match T::from_param(params.get($place)) {
-                    Some(_) => Ok(false),
-                    None => Err(wrong_param(name, T::EXPECTED)),
-                }
-            }
-
-            #[inline(always)]
-            pub fn take<'r, S, T: FromParam<'r>, P: Whole<'r>>(
-                self,
-                ask: Ask<T, P>,
-                _: &mut S,
-                name: &'static str,
-            ) -> Result<(T, P), Rejection> {
-                let _ = ask.slot;
-                match T::from_param(ask.parts.params().get($place)) {
-                    Some(value) => Ok((value, ask.parts)),
-                    None => Err(wrong_param(name, T::EXPECTED)),
-                }
+            pub fn of<'r, T: FromParam<'r>>(_: Slot<T>) -> FromPath<'r, T> {
+                FromPath { place: $place, parse: T::from_param, expected: T::EXPECTED }
             }
         }
     )*};
@@ -125,30 +81,83 @@ const _: () = assert!(PARAMS_MAX == 8, "each place has its source");
 
 impl Source<NO_PARAM> {
     #[inline(always)]
-    pub fn check<'r, S, T: FromRequest<'r, S>>(
-        self,
-        _: Slot<T>,
-        request: &Request<'r>,
-        _: &Params<'r>,
-        state: &mut S,
-        _: &'static str,
+    pub fn of<'r, S, T: FromRequest<'r, S, Takes = K>, K: Takes>(_: Slot<T>) -> FromHead<'r, S, T, K> {
+        FromHead { check: T::check, make: T::from_request }
+    }
+}
+
+/// How to take a path parameter.
+#[derive(Debug)]
+pub struct FromPath<'r, T> {
+    place: usize,
+    parse: fn(&'r str) -> Option<T>,
+    expected: &'static str,
+}
+
+impl<'r, T> FromPath<'r, T> {
+    #[inline(always)]
+    fn parse(&self, params: &Params<'r>, name: &'static str) -> Result<T, Rejection> {
+        match (self.parse)(params.get(self.place)) {
+            Some(value) => Ok(value),
+            None => Err(wrong_param(name, self.expected)),
+        }
+    }
+
+    #[inline(always)]
+    pub fn check<S>(
+        &self,
+        _: &Request<'r>,
+        params: &Params<'r>,
+        _: &mut S,
+        name: &'static str,
     ) -> Result<bool, Rejection> {
-        match T::check(request, state) {
-            Ok(()) => Ok(<T::Takes as Takes>::BODY),
+        match self.parse(params, name) {
+            Ok(_) => Ok(false),
             Err(rejection) => Err(rejection),
         }
     }
 
     #[inline(always)]
-    pub fn take<'r, S, T: FromRequest<'r, S>, P: Supply<'r, T::Takes> + Whole<'r>>(
+    pub fn take<S, P: Whole<'r>>(self, parts: P, _: &mut S, name: &'static str) -> Result<(T, P), Rejection> {
+        match self.parse(parts.params(), name) {
+            Ok(value) => Ok((value, parts)),
+            Err(rejection) => Err(rejection),
+        }
+    }
+}
+
+/// How to take an argument that uses up `K` of the request.
+#[derive(Debug)]
+pub struct FromHead<'r, S, T, K: Takes> {
+    check: fn(&Request<'_>, &mut S) -> Result<(), Rejection>,
+    make: fn(&Request<'r>, K::Part<'r>, &mut S) -> Result<T, Rejection>,
+}
+
+impl<'r, S, T, K: Takes> FromHead<'r, S, T, K> {
+    #[inline(always)]
+    pub fn check(
+        &self,
+        request: &Request<'r>,
+        _: &Params<'r>,
+        state: &mut S,
+        _: &'static str,
+    ) -> Result<bool, Rejection> {
+        match (self.check)(request, state) {
+            Ok(()) => Ok(K::BODY),
+            Err(rejection) => Err(rejection),
+        }
+    }
+
+    #[inline(always)]
+    pub fn take<P: Supply<'r, K> + Whole<'r>>(
         self,
-        ask: Ask<T, P>,
+        parts: P,
         state: &mut S,
         _: &'static str,
     ) -> Result<(T, P::Left), Rejection> {
-        let request = ask.parts.request();
-        let (part, left) = ask.parts.supply();
-        match T::from_request(&request, part, state) {
+        let request = parts.request();
+        let (part, left) = parts.supply();
+        match (self.make)(&request, part, state) {
             Ok(value) => Ok((value, left)),
             Err(rejection) => Err(rejection),
         }
@@ -180,8 +189,23 @@ fn wrong_param(name: &'static str, expected: &'static str) -> Rejection {
     Rejection::text(Status::BAD_REQUEST, format!("path parameter {name}: expected {expected}"))
 }
 
-/// Ends a row with what its handler returned.
+/// What a handler returned, and what is left to answer with. One value, as the caret of an error in either is to stand
+/// at the handler.
+#[derive(Debug)]
+pub struct Answered<R, P> {
+    answer: R,
+    parts: P,
+}
+
+impl<R, P> Answered<R, P> {
+    #[inline(always)]
+    pub fn new(answer: R, parts: P) -> Answered<R, P> {
+        Answered { answer, parts }
+    }
+}
+
+/// Ends a row.
 #[inline(always)]
-pub fn finish<'r, P: Finish<'r, R>, R>(parts: P, answer: R) -> Sent<'r> {
-    parts.finish(answer)
+pub fn finish<'r, R, P: Finish<'r, R>>(answered: Answered<R, P>) -> Sent<'r> {
+    answered.parts.finish(answered.answer)
 }

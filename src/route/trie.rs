@@ -7,7 +7,7 @@
 //!
 //! Knows patterns, methods and numbers of rows; knows no handlers.
 
-use super::pattern::{Fault, LITERAL_BYTES_MAX, Segment, Segments, same};
+use super::pattern::{LITERAL_BYTES_MAX, SEGMENTS_MAX, same};
 use crate::method::{Method, Methods};
 use crate::request::Spans;
 use crate::target;
@@ -456,16 +456,6 @@ const fn slash_marks(word: u64) -> u64 {
     !(((slashes & LOW) + LOW) | slashes | LOW)
 }
 
-/// How many slashes a pattern has.
-pub(crate) const fn slashes(pattern: &[u8]) -> usize {
-    let (mut len, mut left) = (0, pattern);
-    while let Some((word, behind)) = left.split_first_chunk::<8>() {
-        len += slash_marks(u64::from_le_bytes(*word)).count_ones();
-        left = behind;
-    }
-    (len + slash_marks(short_word(left)).count_ones()) as usize
-}
-
 #[inline(never)]
 fn last_slash_far(path: &[u8]) -> usize {
     let mut left = path;
@@ -515,9 +505,8 @@ const fn hash_long_text(text: &[u8], ends: [u64; 2]) -> u64 {
 
 /// The hash of the first segment of `left` behind a node, its first two words, and whether it ends in them.
 #[inline]
-const fn hash_literal(parent: u16, literals: Literals, first: Word, left: &[u8], path: &[u8]) -> (u64, [u64; 2], bool) {
-    let seed = (parent as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let hash = hash_step(seed, first.kept);
+fn hash_literal(parent: u16, literals: Literals, first: Word, left: &[u8], path: &[u8]) -> (u64, [u64; 2], bool) {
+    let hash = hash_step(hash_seed(parent), first.kept);
     if first.has_slash() {
         return (hash, [first.kept, 0], true);
     }
@@ -527,6 +516,24 @@ const fn hash_literal(parent: u16, literals: Literals, first: Word, left: &[u8],
     match literals {
         Literals::Long if !second.has_slash() => (hash_behind(hash, left, path), words, false),
         _ => (hash, words, second.has_slash()),
+    }
+}
+
+#[inline]
+const fn hash_seed(parent: u16) -> u64 {
+    (parent as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// The same hash from a node, for the index that it is sought in.
+const fn hash_node(node: &Node<'_>, literals: Literals) -> u64 {
+    let hash = hash_step(hash_seed(node.parent), node.words[0]);
+    if node.label_len < 8 {
+        return hash;
+    }
+    let hash = hash_step(hash, node.words[1]);
+    match literals {
+        Literals::Long if node.label_len as usize >= TWO_WORDS => hash_behind(hash, node.label(), node.label()),
+        _ => hash,
     }
 }
 
@@ -577,11 +584,36 @@ impl End {
 /// Why a pattern cannot join the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    Fault(Fault),
     /// The row with this number, from 1, matches the same requests.
     Same(u16),
+    /// Behind its prefix it has more than one pattern may have.
+    TooManySegments,
     /// The numbers of the trie have 16 bits.
     TableTooLarge,
+}
+
+/// A segment of a pattern on its way into the trie: where it stands, and what a [`Node`] has of it.
+#[derive(Clone, Copy)]
+struct Segment {
+    parent: u16,
+    param: bool,
+    words: [u64; 2],
+    start: usize,
+    end: usize,
+}
+
+impl Segment {
+    /// Takes the byte at `end` into the words, if it is among the first sixteen.
+    const fn push(&mut self, byte: u8) {
+        let at = self.end - self.start;
+        if at < TWO_WORDS {
+            self.words[at / 8] |= (byte as u64) << (8 * (at % 8));
+        }
+    }
+}
+
+const fn slice(text: &str, start: usize, end: usize) -> &[u8] {
+    text.as_bytes().split_at(end).0.split_at(start).1
 }
 
 /// How much room a trie needs.
@@ -632,24 +664,37 @@ impl<'b, 't> Growing<'b, 't> {
         Sizes { nodes: self.nodes_len, index: index_len(self.literals_len), ends: self.ends_len }
     }
 
-    /// Adds a row by its number, from 1.
+    /// Adds a row by its number, from 1. A pattern that breaks the grammar is added somehow, or not.
     pub(crate) const fn add(&mut self, row: usize, method: Method, pattern: &'t str) -> Result<(), Refusal> {
-        let mut segments = match Segments::of(pattern) {
-            Ok(segments) => segments,
-            Err(fault) => return Err(Refusal::Fault(fault)),
-        };
+        let bytes = pattern.as_bytes();
         let mut node = ROOT;
+        let mut at = 0;
+        // Indexed and not sliced: see `pattern`.
         let end = loop {
-            match segments.next() {
-                Err(fault) => return Err(Refusal::Fault(fault)),
-                Ok(None) => break &mut self.nodes[node as usize].end,
-                Ok(Some(Segment::Rest(_))) => break &mut self.nodes[node as usize].rest,
-                Ok(Some(Segment::Literal([]))) => break &mut self.nodes[node as usize].slash,
-                Ok(Some(segment)) => match self.step(node, segment, segments.text()) {
-                    Ok(next) => node = next,
-                    Err(refusal) => return Err(refusal),
-                },
+            if at == bytes.len() {
+                break &mut self.nodes[node as usize].end;
             }
+            let start = at + 1;
+            let mut segment = Segment { parent: node, param: false, words: [0; 2], start, end: start };
+            if start == bytes.len() {
+                break &mut self.nodes[node as usize].slash;
+            }
+            if bytes[start] == b'{' {
+                if start + 1 < bytes.len() && bytes[start + 1] == b'*' {
+                    break &mut self.nodes[node as usize].rest;
+                }
+                segment.param = true;
+            }
+            while segment.end < bytes.len() && bytes[segment.end] != b'/' {
+                segment.push(bytes[segment.end]);
+                segment.end += 1;
+            }
+            segment.push(b'/');
+            at = segment.end;
+            node = match self.step(segment, pattern) {
+                Ok(next) => next,
+                Err(refusal) => return Err(refusal),
+            };
         };
         if self.ends_len > u16::MAX as usize || row > u16::MAX as usize {
             return Err(Refusal::TableTooLarge);
@@ -666,39 +711,56 @@ impl<'b, 't> Growing<'b, 't> {
         Ok(())
     }
 
-    /// The node that a segment leads to, made if it is not there. `text` is the pattern up to and with it.
-    const fn step(&mut self, from: u16, segment: Segment<'t>, text: &'t [u8]) -> Result<u16, Refusal> {
-        let new = self.nodes_len;
-        if new > u16::MAX as usize {
+    /// The node that a segment leads to, made if it is not there.
+    const fn step(&mut self, segment: Segment, pattern: &'t str) -> Result<u16, Refusal> {
+        let Segment { parent: number, words, start, end, .. } = segment;
+        let parent = self.nodes[number as usize];
+        let mut node = Node { parent: number, depth: parent.depth + 1, params: parent.params, words, ..Node::ROOT };
+        let mut slot = 0;
+        if segment.param {
+            if parent.param != NONE {
+                return Ok(parent.param);
+            }
+            node.params += 1;
+            node.words = [0; 2];
+        } else {
+            node.label_len = (end - start) as u8;
+            node.by_literal = true;
+            if end - start >= TWO_WORDS {
+                node.text = slice(pattern, 0, end);
+            }
+            // All of a long one counts here, where many can begin with the same words.
+            slot = (hash_node(&node, Literals::Long) >> index_shift(self.index.len())) as usize;
+            while self.index[slot] != NONE {
+                let found = &self.nodes[self.index[slot] as usize];
+                if found.parent == number
+                    && found.words[0] == words[0]
+                    && found.words[1] == words[1]
+                    && found.label_len == node.label_len
+                    && (end - start < TWO_WORDS || same(found.label(), node.label()))
+                {
+                    return Ok(self.index[slot]);
+                }
+                slot = (slot + 1) & (self.index.len() - 1);
+            }
+        }
+        if self.nodes_len > u16::MAX as usize {
             return Err(Refusal::TableTooLarge);
         }
-        let parent = self.nodes[from as usize];
-        let node = Node { text, parent: from, depth: parent.depth + 1, params: parent.params, ..Node::ROOT };
-        match segment {
-            Segment::Param(_) | Segment::Rest(_) => {
-                if parent.param != NONE {
-                    return Ok(parent.param);
-                }
-                self.nodes[from as usize].param = new as u16;
-                self.nodes[new] = Node { params: node.params + 1, ..node };
-            }
-            Segment::Literal(label) => {
-                let (hash, words, _) = hash_literal(from, Literals::Long, Word::at(label, label, 0), label, label);
-                let mut slot = (hash >> index_shift(self.index.len())) as usize;
-                while self.index[slot] != NONE {
-                    let found = &self.nodes[self.index[slot] as usize];
-                    if found.parent == from && same(found.label(), label) {
-                        return Ok(self.index[slot]);
-                    }
-                    slot = (slot + 1) & (self.index.len() - 1);
-                }
-                self.index[slot] = new as u16;
-                self.nodes[new] = Node { words, label_len: label.len() as u8, by_literal: true, ..node };
-                self.literals_len += 1;
-            }
+        if parent.depth as usize == SEGMENTS_MAX {
+            return Err(Refusal::TooManySegments);
         }
+        let new = self.nodes_len as u16;
+        node.text = slice(pattern, 0, end);
+        self.nodes[new as usize] = node;
         self.nodes_len += 1;
-        Ok(new as u16)
+        if segment.param {
+            self.nodes[number as usize].param = new;
+        } else {
+            self.index[slot] = new;
+            self.literals_len += 1;
+        }
+        Ok(new)
     }
 
     /// Fills in what depends on all rows: where HEAD and `Allow` come from, and the ways back.
@@ -766,14 +828,8 @@ const fn index_literals(nodes: &mut [Node<'_>], index: &mut [u16]) {
                 literals => literals,
             };
             nodes[node.parent as usize].literals = literals;
-            let (hash, words, _) = hash_literal(
-                node.parent,
-                literals,
-                Word::at(node.label(), node.label(), 0),
-                node.label(),
-                node.label(),
-            );
-            let mut slot = (hash >> index_shift(index.len())) as usize;
+            let words = node.words;
+            let mut slot = (hash_node(&node, literals) >> index_shift(index.len())) as usize;
             while index[slot] != NONE {
                 let other = &nodes[index[slot] as usize];
                 if other.parent == node.parent && other.words[0] == words[0] && other.words[1] == words[1] {

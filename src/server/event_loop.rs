@@ -86,6 +86,8 @@ struct Open<K> {
     watches_writable: bool,
     /// It stands in `resumable`.
     queued: bool,
+    /// Shutdown had it read once more.
+    parting: bool,
 }
 
 #[derive(Debug)]
@@ -143,6 +145,9 @@ const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// At shutdown a connection that was accepted, or had its last answer, less long ago is not taken for idle: its next
 /// request may be on its way, and many a client does not try again.
 const REQUEST_GRACE: Duration = Duration::from_millis(500);
+
+/// The end of that time, once it is over.
+const HUSHED: Tick = Tick(u64::MAX);
 
 impl<N: Net, S: 'static> EventLoop<N, S> {
     pub(crate) fn new(
@@ -333,7 +338,13 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                     *writable = true;
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
-                let sent = net.send(socket, slices)?;
+                let sent = net.send(socket, slices);
+                let again = match &sent {
+                    Ok(n) => !N::SHORT_READ_DRAINS && *n < slices.iter().map(|slice| slice.len()).sum(),
+                    Err(error) => error.kind() == io::ErrorKind::Interrupted,
+                };
+                *writable = again;
+                let sent = if again && sent.is_err() { Ok(0) } else { sent }?;
                 budget = budget.saturating_sub(sent);
                 Ok(sent)
             });
@@ -376,12 +387,17 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             }
             Next::Close(reason) => return self.close(index, reason),
         }
-        let is_closing = matches!(self.stage, Stage::Closing { .. });
-        if is_closing && !open.readable {
-            let is_quiet = |since: Tick| self.now >= since.after(REQUEST_GRACE);
-            if open.connection.idle_since().is_some_and(is_quiet) {
+        if let Stage::Closing { hush, .. } = self.stage
+            && !open.readable
+            && let Some(since) = open.connection.idle_since()
+            && (hush == HUSHED || self.now >= since.after(REQUEST_GRACE))
+        {
+            if open.parting {
                 return self.close(index, CloseReason::Drained);
             }
+            // It was busy when the others were read once more.
+            open.parting = true;
+            open.readable = true;
         }
         let watch = open.connection.wants_write();
         let asked = match (open.registered, watch && !open.watches_writable) {
@@ -411,6 +427,10 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     /// The bucket of a connection is due; its deadline may be later.
     fn handle_timer(&mut self, index: u32) {
+        if self.slots[index as usize].open.as_ref().is_some_and(|open| open.queued) {
+            // What it is waited for may be there already.
+            self.serve(index);
+        }
         let Some(open) = self.slots[index as usize].open.as_mut() else { return };
         match open.connection.deadline(&self.limits) {
             Some(deadline) if deadline > self.now => return self.timers.set(index, deadline, self.now),
@@ -496,6 +516,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             registered: false,
             watches_writable: false,
             queued: false,
+            parting: false,
         };
         let index = match self.free.pop() {
             Some(index) => {
@@ -560,7 +581,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
         let Stage::Closing { hush, ends } = self.stage else { return };
         if self.now >= hush {
-            self.stage = Stage::Closing { hush: Tick(u64::MAX), ends };
+            self.stage = Stage::Closing { hush: HUSHED, ends };
             self.close_idle();
         }
         let mut aborted = 0;
@@ -587,6 +608,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             self.accept_waiting();
         }
         self.accept.open = false;
+        self.accept.paused_until = None;
         self.net.close_listener();
         self.stage =
             Stage::Closing { hush: self.now.after(REQUEST_GRACE), ends: self.now.after(self.limits.drain_timeout) };
@@ -600,6 +622,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             let Some(open) = self.slots[index as usize].open.as_mut() else { continue };
             if open.connection.is_idle() && !open.queued {
                 open.readable = true;
+                open.parting = true;
                 self.serve(index);
             }
         }
@@ -646,6 +669,49 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         let bytes_per_connection = self.limits.worst_case_bytes_per_connection();
         let bytes = self.limits.worst_case_bytes(self.accept.connections_max);
         tell(&mut self.hook, Event::MemoryCeiling { bytes_per_connection, bytes });
+    }
+}
+
+/// What a simulator sees of a connection between two turns.
+#[derive(Debug)]
+pub(crate) struct View<'e, K> {
+    pub(crate) socket: &'e K,
+    pub(crate) connection: &'e Connection,
+    pub(crate) readable: bool,
+    /// It has its turn next time, without an event.
+    pub(crate) queued: bool,
+    pub(crate) has_timer: bool,
+}
+
+impl<N: Net, S: 'static> EventLoop<N, S> {
+    pub(crate) fn views(&self) -> impl Iterator<Item = View<'_, N::Socket>> {
+        self.slots.iter().zip(0..).filter_map(|(slot, index)| {
+            let Open { connection, socket, readable, queued, .. } = slot.open.as_ref()?;
+            // One that is overdue waits for the next bucket.
+            let due = |at: Tick| Bucket::of(at.max(Tick(self.now.0 + 1)));
+            let has_timer = connection.deadline(&self.limits).is_none_or(|at| self.timers.bucket(index) <= due(at));
+            Some(View { socket, connection, readable: *readable, queued: *queued, has_timer })
+        })
+    }
+
+    /// Whether the books balance: slots, buffers, timers.
+    pub(crate) fn audit(&self) -> Result<(), String> {
+        let open = self.slots.iter().filter(|slot| slot.open.is_some()).count();
+        let free = self.free.len() + self.freed.len();
+        let held: usize = self.views().map(|view| view.connection.input_capacity()).sum();
+        if open != self.stats.open || open + free != self.slots.len() {
+            return Err(format!("{open} of {} slots are open, {free} free", self.slots.len()));
+        }
+        if held != self.workspace.pool.held_bytes() {
+            return Err(format!("{held} bytes are held, {} counted", self.workspace.pool.held_bytes()));
+        }
+        if !self.workspace.output.is_empty() {
+            return Err("output was left behind for whoever comes next".to_owned());
+        }
+        if self.timers.linked() > open {
+            return Err(format!("{} timers for {open} connections", self.timers.linked()));
+        }
+        Ok(())
     }
 }
 

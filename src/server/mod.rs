@@ -15,14 +15,14 @@ use crate::limits::Limits;
 use crate::route::Table;
 
 mod event;
-mod event_loop;
-mod net;
+pub(crate) mod event_loop;
+pub(crate) mod net;
 #[cfg(unix)]
 mod signals;
 mod sockets;
 #[cfg(test)]
 mod tests;
-mod timers;
+pub(crate) mod timers;
 mod trusted;
 #[cfg(unix)]
 mod unix;

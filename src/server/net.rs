@@ -51,7 +51,7 @@ pub(crate) trait Net {
     type Socket: fmt::Debug;
 
     /// Whether a read shorter than its buffer means that the next one would block, and that the event for what comes
-    /// then is certain. Not where events re-arm only after a call that would block.
+    /// then is certain; and the same of a short send. Not where events re-arm only after a call that would block.
     const SHORT_READ_DRAINS: bool;
 
     /// Waits for events, at most this long, and appends them.

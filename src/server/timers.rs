@@ -145,6 +145,11 @@ impl Timers {
         None
     }
 
+    /// How many slots have a timer.
+    pub(crate) fn linked(&self) -> usize {
+        self.linked
+    }
+
     /// When the next bucket is due. May be too early after a [`remove`](Timers::remove), never too late.
     #[inline]
     pub(crate) fn next_due(&self) -> Option<Tick> {

@@ -662,6 +662,97 @@ fn bodies_of_all_connections_together_are_bounded() {
     assert_eq!(link.answers()[0].status(), 503);
 }
 
+// ---- found by simulation -----------------------------------------------------------------------------------------
+
+/// Idle time was counted from the answer, though its body was still being skipped.
+#[test]
+fn a_skipped_body_is_no_idle_time() {
+    let mut client = client();
+    let mut link = client.connect();
+    link.send(b"POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 45000\r\n\r\n");
+    for _ in 0..80 {
+        link.send(&[b'x'; 562]);
+        link.advance(Duration::from_secs(1));
+    }
+    link.send(&[b'x'; 40]);
+    link.advance(Duration::from_secs(5));
+    link.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(link.answers().len(), 2);
+}
+
+/// A body that is skipped and does not come ended in a close at once, which could destroy the answer.
+#[test]
+fn a_skipped_body_that_is_late_does_not_destroy_its_answer() {
+    let mut client = client();
+    let mut link = client.connect();
+    link.send(b"POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n");
+    link.advance(Duration::from_secs(6));
+    assert!(link.is_write_shut());
+    assert_eq!(link.closed(), None);
+    link.send(&[b'x'; 100]);
+    link.close_write();
+    assert_eq!(link.answers()[0].status(), 404);
+    assert_eq!(link.closed(), Some(CloseReason::Rejected(Reject::BodyTimeout)));
+}
+
+/// A peer that was not read, because it was slow to take its answers, had its head's time run meanwhile.
+#[test]
+fn a_head_is_not_late_while_the_peer_is_not_read() {
+    let mut client = client();
+    let mut link = client.connect();
+    link.take_at_most(0);
+    link.send(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\nGET / HT");
+    link.send(b"TP/1.1\r\nHost: x\r\n\r\n");
+    for _ in 0..4 {
+        link.advance(Duration::from_secs(20));
+        link.take_at_most(100_000);
+    }
+    assert_eq!(link.answers().len(), 2, "{:?}", link.closed());
+}
+
+/// Idle time was counted from when an answer was made, not from when the peer had taken it.
+#[test]
+fn idle_time_begins_when_the_answer_is_taken() {
+    let mut client = client();
+    let mut link = client.connect();
+    link.take_at_most(0);
+    link.send(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+    for _ in 0..4 {
+        link.advance(Duration::from_secs(20));
+        link.take_at_most(100_000);
+    }
+    link.advance(Duration::from_secs(70));
+    assert_eq!(link.closed(), None);
+    link.advance(Duration::from_secs(5));
+    assert_eq!(link.closed(), Some(CloseReason::IdleTimeout));
+}
+
+/// What had come of a message that was late was kept, and counted as dropped, until the connection ended.
+#[test]
+fn a_late_message_gives_its_memory_back() {
+    let mut client = client();
+    let mut link = client.connect();
+    link.send(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n0123");
+    assert!(link.held_bytes() > 0);
+    link.advance(Duration::from_secs(6));
+    assert_eq!(link.answers()[0].status(), 408);
+    assert_eq!(link.held_bytes(), 0);
+}
+
+/// A buffer that was almost full grew to four times its length.
+#[test]
+fn a_body_is_held_in_less_than_twice_its_bound() {
+    let limits = Limits { body_bytes_max: 1 << 20, ..Limits::DEFAULT };
+    let worst = limits.worst_case_bytes_per_connection();
+    let mut client = client().with_limits(limits);
+    let mut link = client.connect();
+    link.send(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n");
+    for _ in 0..1023 {
+        link.send(&[b'x'; 1024]);
+        assert!(link.held_bytes() <= worst, "{} is more than {worst}", link.held_bytes());
+    }
+}
+
 // ---- memory --------------------------------------------------------------------------------------------------------
 
 /// Input that makes the server hold something, or that makes it let go.

@@ -9,7 +9,7 @@ const LAYERS: [&[&str]; 6] = [
     &["request", "response", "rejection", "route", "json", "extract"],
     &["connection", "held"],
     &["server", "testing"],
-    &["lib", "macros", "internals"],
+    &["lib", "macros", "internals", "explore"],
 ];
 
 /// Foreign crates and the modules that may name them.

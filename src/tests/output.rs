@@ -66,3 +66,17 @@ fn rolling_back_forgets_borrowed_bytes_too() {
     output.roll_back(mark);
     assert_eq!((output.len(), &*output.bytes), (3, &b"one"[..]));
 }
+
+/// Found by simulation: all small answers were merged into one segment, whose memory came back only once all was sent.
+#[test]
+fn memory_of_waiting_answers_comes_back_though_some_always_wait() {
+    let (mut output, mut unsent) = (Output::new(0), Unsent::default());
+    for _ in 0..10_000 {
+        output.bytes.extend_from_slice(&[b'a'; 300]);
+        output.move_rest(0, &mut unsent);
+        if unsent.len() > 10_000 {
+            unsent.advance(300);
+        }
+        assert!(unsent.held_bytes() < 8 * COPY_BYTES_MAX, "{} bytes for {}", unsent.held_bytes(), unsent.len());
+    }
+}

@@ -136,6 +136,8 @@ struct PeerInner {
     eof: Cell<bool>,
     reset: Cell<bool>,
     taken: RefCell<Vec<u8>>,
+    /// The next call is interrupted.
+    interrupted: Cell<bool>,
     /// How many bytes the socket takes before it blocks; none is all of them.
     room: Cell<Option<usize>>,
     token: Cell<Option<Token>>,
@@ -157,6 +159,10 @@ impl Peer {
     /// All further calls on the socket fail.
     pub(super) fn reset(&self) {
         self.0.reset.set(true);
+    }
+
+    pub(super) fn interrupt_next_recv(&self) {
+        self.0.interrupted.set(true);
     }
 
     /// Takes this many more bytes, then no more.
@@ -259,6 +265,9 @@ impl Net for FakeNet {
         assert!(!socket.is_closed() && !space.is_empty());
         if socket.0.reset.get() {
             return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        if socket.0.interrupted.take() {
+            return Err(io::ErrorKind::Interrupted.into());
         }
         let mut sent = socket.0.sent.borrow_mut();
         let n = sent.len().min(space.len());

@@ -761,3 +761,57 @@ fn servers_and_handles_can_be_sent_to_other_threads() {
     is_send::<super::Handle>();
     is_send::<super::Running<u64>>();
 }
+
+// ---- found by simulation -----------------------------------------------------------------------------------------
+
+/// The pause for want of descriptors outlived the listener, and its end lay in the past.
+#[test]
+fn a_shutdown_without_descriptors_does_not_spin() {
+    let mut stage = Stage::new(Limits::DEFAULT);
+    let peer = stage.connect();
+    peer.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe");
+    stage.world.tell_readable(&peer);
+    stage.settle();
+    stage.world.fail_accept(EMFILE);
+    stage.world.ask_for_shutdown(Duration::ZERO);
+    stage.settle();
+    stage.advance(SECOND);
+    assert!(!stage.world.is_listening());
+    stage.turn();
+    assert_ne!(stage.world.waited(), Some(Duration::ZERO));
+}
+
+/// It was closed as idle without the last read that all others had, because it had been busy at that time.
+#[test]
+fn a_connection_that_is_busy_when_shutdown_begins_is_read_once_more_as_well() {
+    let mut stage = Stage::new(Limits::DEFAULT);
+    let peer = stage.connect();
+    peer.take_at_most(10);
+    stage.exchange(&peer, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+    stage.world.ask_for_shutdown(Duration::ZERO);
+    stage.settle();
+    // A request arrives, and its event is late.
+    peer.send(GET);
+    peer.take_all();
+    stage.world.tell(peer.token(), false, true, false);
+    stage.settle();
+    assert!(peer.taken().ends_with("hello"));
+    assert!(peer.is_closed());
+}
+
+/// A connection that waited for its turn was closed for what it was about to be asked for.
+#[test]
+fn a_turn_that_is_due_comes_before_a_deadline_that_is_due() {
+    let mut stage = Stage::new(Limits::DEFAULT);
+    let peer = stage.connect();
+    peer.take_at_most(10);
+    stage.exchange(&peer, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+    peer.take_all();
+    // The first event puts it on the list, the second one waits for its turn.
+    peer.interrupt_next_recv();
+    stage.world.tell(peer.token(), true, false, false);
+    stage.world.tell(peer.token(), false, true, false);
+    stage.world.advance(31 * SECOND);
+    stage.settle();
+    assert!(!peer.is_closed());
+}

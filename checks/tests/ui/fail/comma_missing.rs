@@ -1,0 +1,10 @@
+use sprat::routes;
+struct App;
+fn hello(_: &mut App) -> &'static str { "hello" }
+routes! {
+    Api for App {
+        GET "/" => hello()
+        GET "/b" => hello(),
+    }
+}
+fn main() {}

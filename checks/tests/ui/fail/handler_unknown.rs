@@ -1,0 +1,8 @@
+use sprat::routes;
+struct App;
+routes! {
+    Api for App {
+        GET "/" => hello(),
+    }
+}
+fn main() {}

@@ -1,0 +1,9 @@
+use sprat::routes;
+struct App;
+fn hello(_: &mut App) -> &'static str { "hello" }
+routes! {
+    Api for App {
+        FETCH "/" => hello(),
+    }
+}
+fn main() {}
