@@ -88,6 +88,7 @@ impl Decoder {
     }
 
     /// Bytes of content so far.
+    #[cfg(test)]
     pub(crate) fn decoded_len(&self) -> usize {
         self.decoded_len
     }

@@ -14,6 +14,12 @@
 //!     |   +-----------------------------------+------+                               |
 //!     +------------------------------------------------------------------------------+
 //!        any of them:  last answer -> Closing --flushed--> Linger --> Closed
+//!
+//!   +------+  the handler takes `Later`  +---------+  begin   +-----------+
+//!   | Head |---------------------------->| Waiting |--------->| Streaming |     nothing behind the request is looked
+//!   +------+                             +---------+          +-----------+     at before its answer is written
+//!      ^                  answered, timed out |       ended, broken off |
+//!      +--------------------------------------+-------------------------+
 //! ```
 //!
 //! A driver (the loop, the test client, a simulator, a fuzzer) asks for [`recv_space`](Connection::recv_space), fills it,
@@ -21,29 +27,34 @@
 //!
 //! The machine never names a socket and never asks a clock. The same bytes get the same answers, however they are
 //! split. A message that is whole on arrival is served from the driver's read buffer; the connection owns bytes only
-//! while one is partial, so an idle connection holds none.
+//! while one is partial, so an idle connection holds none. An answer that is made elsewhere comes as a letter with the
+//! number of a ticket; a letter for any other ticket than the one that is waited for does nothing.
 
+use std::any::Any;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::chunked::Decoder;
 use crate::framing::{self, Decision, Framing};
 use crate::head::{self, Head, Known, SLOTS_READY, Version};
 use crate::held::{Held, PADDING_LEN, Pool};
+use crate::later::{Answer as LateAnswer, Content, Lane, Ticket};
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
-use crate::output::{Mark, Output, Unsent};
+use crate::output::{Borrowed, COPY_BYTES_MAX, Mark, Output, Unsent};
 use crate::proxy::{self, Proxied};
 use crate::reject::Reject;
 use crate::rejection::Rejection;
 use crate::request::{Body, Params, Parts, Received, Request, Spans};
-use crate::response::{Facts, Respond, Response, Sent};
+use crate::response::{Asked, Facts, Respond, Response, Sent};
 use crate::route::{Answer, Call, Found, Routes, Row};
 use crate::status::Status;
+use crate::stream::{Part, StreamHead};
 use crate::target::{self, Form, Target};
 
 /// A moment, in milliseconds of the driver's monotonic clock.
@@ -86,6 +97,12 @@ pub enum CloseReason {
     IdleTimeout,
     /// The peer did not take its answers.
     WriteTimeout,
+    /// The peer left while its answer was being made elsewhere, or was being streamed.
+    PeerLeft,
+    /// The producer of a stream dropped it before its end.
+    StreamAborted,
+    /// The peer took a stream more slowly than it was made.
+    StreamTooSlow,
     /// The server is shutting down.
     Drained,
     /// The server was shut down and its deadline passed.
@@ -105,6 +122,9 @@ impl std::fmt::Display for CloseReason {
             CloseReason::FirstByteTimeout => "no byte came",
             CloseReason::IdleTimeout => "idle for too long",
             CloseReason::WriteTimeout => "the peer did not take its answers",
+            CloseReason::PeerLeft => "the peer left before its answer was whole",
+            CloseReason::StreamAborted => "a stream was broken off",
+            CloseReason::StreamTooSlow => "the peer was slower than its stream",
             CloseReason::Drained => "the server is shutting down",
             CloseReason::DrainTimeout => "the server's shutdown deadline passed",
         })
@@ -122,6 +142,8 @@ pub(crate) struct Workspace {
     checked_host: Vec<u8>,
     #[cfg(feature = "json")]
     tape: crate::json::Tape,
+    /// Where handlers get the right to answer later.
+    pub(crate) lane: Lane,
     /// Shutdown has begun: handlers can see it.
     pub(crate) draining: bool,
     /// Shutdown has come to the connections: answers close.
@@ -130,6 +152,8 @@ pub(crate) struct Workspace {
     pub(crate) requests: u64,
     /// Handlers that panicked since the start.
     pub(crate) panics: u64,
+    /// Requests refused since the start because the pool had no room for their work.
+    pub(crate) refused_work: u64,
 }
 
 impl Workspace {
@@ -141,10 +165,12 @@ impl Workspace {
             checked_host: Vec::new(),
             #[cfg(feature = "json")]
             tape: crate::json::Tape::default(),
+            lane: Lane::default(),
             draining: false,
             closing: false,
             requests: 0,
             panics: 0,
+            refused_work: 0,
         }
     }
 }
@@ -172,6 +198,8 @@ pub(crate) struct Turn<'t, S: 'static> {
     pub(crate) state: &'t mut S,
     pub(crate) limits: &'t Limits,
     pub(crate) now: Tick,
+    /// The last row whose guards or handler ran.
+    pub(crate) ran: Option<&'static Row<S>>,
 }
 
 /// What the driver has to do once it has transmitted.
@@ -220,6 +248,10 @@ enum Phase {
     Body(Box<Receiving>),
     /// Inside a body that nobody waits for; its request is answered.
     Skip(Box<Skipping>),
+    /// Its handler took [`Later`](crate::Later); nothing of the answer is written.
+    Waiting(Box<Waiting>),
+    /// The head of an answer in parts is written.
+    Streaming(Box<Streaming>),
     /// The last answer is written.
     Closing {
         reason: CloseReason,
@@ -251,6 +283,32 @@ struct Skipping {
     left: Option<u64>,
     decoder: Decoder,
     pace: Pace,
+}
+
+/// A request that is answered later.
+#[derive(Debug)]
+struct Waiting {
+    ticket: Arc<Ticket>,
+    facts: Facts,
+    linger: bool,
+    body_unread: bool,
+    /// A body that its answer does not wait for, none of which is passed over yet.
+    unread: Unread,
+}
+
+impl Drop for Waiting {
+    /// However it ends, who holds the ticket can know.
+    fn drop(&mut self) {
+        self.ticket.close();
+    }
+}
+
+/// A request whose answer goes out in parts.
+#[derive(Debug)]
+struct Streaming {
+    waiting: Waiting,
+    /// Say something at least so often.
+    keep_alive: Option<Duration>,
 }
 
 /// How fast a body comes.
@@ -389,6 +447,10 @@ impl Connection {
                 // Its answer is out, and must not be destroyed by a reset.
                 self.phase = Phase::Closing { reason: CloseReason::Rejected(Reject::BodyTimeout), linger: true };
             }
+            Phase::Waiting(_) => self.answer_late(turn, Box::new(|_, response| response.reject(Reject::AnswerTimeout))),
+            Phase::Streaming(_) => {
+                self.write_part(Part::Owned(KEEP_ALIVE_COMMENT.to_vec()), turn);
+            }
             Phase::Closing { reason, .. } | Phase::Linger { reason, .. } => self.phase = Phase::Closed(*reason),
             Phase::Closed(_) => {}
         }
@@ -462,6 +524,7 @@ impl Connection {
             Phase::Proxy { .. } | Phase::Head { .. } => self.since = now,
             Phase::Body(receiving) => receiving.pace.started = now,
             Phase::Skip(skipping) => skipping.pace.started = now,
+            Phase::Waiting(_) | Phase::Streaming(_) => {}
             Phase::Closing { .. } | Phase::Linger { .. } | Phase::Closed(_) => {}
         }
     }
@@ -479,6 +542,10 @@ impl Connection {
                 self.phase = Phase::Linger { reason, dropped: 0 };
                 self.since = now;
                 Next::ShutdownWrite
+            }
+            Phase::Streaming(ref streaming) => {
+                streaming.waiting.ticket.set_unsent(self.unsent_len());
+                Next::Stay
             }
             _ => Next::Stay,
         }
@@ -500,6 +567,8 @@ impl Connection {
             }
             Phase::Body(receiving) => Some(receiving.pace.deadline(limits)),
             Phase::Skip(skipping) => Some(skipping.pace.deadline(limits)),
+            Phase::Waiting(_) => Some(self.since.after(limits.answer_timeout)),
+            Phase::Streaming(streaming) => streaming.keep_alive.map(|pause| self.since.after(pause)),
             Phase::Linger { .. } => Some(self.since.after(limits.linger_timeout)),
             Phase::Closing { .. } | Phase::Closed(_) => None,
         }
@@ -513,7 +582,7 @@ impl Connection {
                 !self.eof && !self.more && self.unsent_len() < limits.output_bytes_max
             }
             Phase::Linger { .. } => true,
-            Phase::Closing { .. } | Phase::Closed(_) => false,
+            Phase::Waiting(_) | Phase::Streaming(_) | Phase::Closing { .. } | Phase::Closed(_) => false,
         }
     }
 
@@ -534,6 +603,12 @@ impl Connection {
         matches!(self.phase, Phase::Head { begun: false, .. } | Phase::Proxy { begun: false })
             && self.held.is_empty()
             && self.unsent.is_none()
+    }
+
+    /// Whether it waits for an answer, or for more of one, that is made elsewhere.
+    #[inline]
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.phase, Phase::Waiting(_) | Phase::Streaming(_))
     }
 
     /// Since when it waits for a request: its last answer, or accept.
@@ -673,6 +748,12 @@ impl Connection {
                         }
                         break;
                     }
+                }
+                Phase::Waiting(_) | Phase::Streaming(_) => {
+                    if self.eof && !turn.limits.answer_half_closed {
+                        self.phase = Phase::Closed(CloseReason::PeerLeft);
+                    }
+                    break;
                 }
                 Phase::Proxy { begun } => {
                     if start == end {
@@ -870,6 +951,7 @@ impl Connection {
                 return self.answer_early(decision, facts, received, turn, |response| response.constant(constant));
             }
         };
+        turn.ran = Some(row);
         let wants_body = match check {
             None => false,
             Some(check) => {
@@ -976,6 +1058,7 @@ impl Connection {
             let mut spans = Spans::default();
             let Ok(Found::Row(row)) = find(request, &mut spans, turn.routes) else { return };
             let Answer::Handler { call, .. } = &row.answer else { return };
+            turn.ran = Some(row);
             let wish = run(row, *call, request, &mut spans, (rest, content_len), facts, turn);
             self.finish(wish, facts, false, false, turn);
         });
@@ -1016,7 +1099,13 @@ impl Connection {
     /// Goes past a body that was answered before it was read.
     #[inline]
     fn pass_over<S>(&mut self, unread: Unread, received: usize, turn: &mut Turn<'_, S>) -> Served {
-        if unread == Unread::Nothing || !matches!(self.phase, Phase::Head { .. }) {
+        if unread == Unread::Nothing {
+            return Served::Body(0);
+        }
+        if let Phase::Waiting(waiting) = &mut self.phase {
+            waiting.unread = unread;
+        }
+        if !matches!(self.phase, Phase::Head { .. }) {
             return Served::Body(0);
         }
         let left = match unread {
@@ -1128,6 +1217,8 @@ enum Wish {
     Stay,
     Close,
     Panicked,
+    /// The answer comes later, for the ticket that was taken from the lane.
+    Wait,
 }
 
 /// Calls the handler of a row. Whatever it does, there is one answer in the output afterwards.
@@ -1146,11 +1237,12 @@ fn run<S>(
         decoded,
         #[cfg(feature = "json")]
         tape,
+        lane,
         ..
     } = &mut *turn.workspace;
     let params = params(row, &request.0.target, spans, decoded);
     let mark = output.mark();
-    let mut close = false;
+    let mut asked = Asked::Nothing;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let body = Body {
             padded,
@@ -1158,17 +1250,20 @@ fn run<S>(
             #[cfg(feature = "json")]
             tape,
         };
-        let writer = Response::new(output, &mut close, facts);
-        call(Parts { request, params: &params, body, writer }, turn.state).err()
+        let writer = Response::new(output, &mut asked, facts);
+        call(Parts { request, params: &params, body, writer, lane: &mut *lane }, turn.state).err()
     }));
     match outcome {
-        Ok(None) if !close => Wish::Stay,
+        Ok(None) if asked == Asked::Nothing => Wish::Stay,
+        Ok(None) if asked == Asked::Later => Wish::Wait,
         Ok(None) => Wish::Close,
         Ok(Some(rejection)) => {
+            lane.void();
             answer_rejection(rejection, output, mark, facts);
             Wish::Stay
         }
         Err(_panic) => {
+            lane.void();
             output.roll_back(mark);
             write_refusal(Reject::HandlerFailed, facts.head_only, output);
             Wish::Panicked
@@ -1179,14 +1274,14 @@ fn run<S>(
 #[cold]
 fn answer_rejection(rejection: Rejection, output: &mut Output, mark: Mark, facts: Facts) {
     output.roll_back(mark);
-    let _ = rejection.respond(Response::new(output, &mut false, facts));
+    let _ = rejection.respond(Response::new(output, &mut Asked::Nothing, facts));
 }
 
 /// A final answer that names a rule.
 #[cold]
 fn write_refusal(reject: Reject, head_only: bool, output: &mut Output) {
     let facts = Facts { head_only, http10: false, persistent: false };
-    let _ = Response::new(output, &mut false, facts).reject(reject);
+    let _ = Response::new(output, &mut Asked::Nothing, facts).reject(reject);
 }
 
 /// A body that its answer does not wait for is skipped if that is cheap and certain, else the connection ends.
@@ -1211,8 +1306,8 @@ impl Connection {
         decision: &Decision,
         turn: &Turn<'_, S>,
     ) -> Received<'h> {
-        let (has_body, draining) = (decision.has_body(), turn.workspace.draining);
-        Received { head, known, target, has_body, peer: self.peer, draining }
+        let (has_body, draining, now_ms) = (decision.has_body(), turn.workspace.draining, turn.now.0);
+        Received { head, known, target, has_body, peer: self.peer, draining, now_ms }
     }
 
     #[inline]
@@ -1236,9 +1331,9 @@ impl Connection {
     ) -> Served {
         let unread = unread(decision, turn.limits);
         let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
-        let mut close = false;
-        let _ = write(Response::new(&mut turn.workspace.output, &mut close, facts));
-        let wish = if close { Wish::Close } else { Wish::Stay };
+        let mut asked = Asked::Nothing;
+        let _ = write(Response::new(&mut turn.workspace.output, &mut asked, facts));
+        let wish = if asked == Asked::Close { Wish::Close } else { Wish::Stay };
         self.finish(wish, facts, unread != Unread::Nothing, unread == Unread::Close, turn);
         self.pass_over(unread, received, turn)
     }
@@ -1251,7 +1346,7 @@ impl Connection {
     }
 
     /// The answer is written: on to the next request, or to the end. `linger` if the peer may still be sending.
-    #[inline]
+    #[inline(always)]
     fn finish<S>(&mut self, wish: Wish, facts: Facts, linger: bool, body_unread: bool, turn: &mut Turn<'_, S>) {
         turn.workspace.requests += 1;
         self.served = true;
@@ -1263,6 +1358,11 @@ impl Connection {
             (*scanned, *begun, *empty_line) = (0, false, false);
             return;
         }
+        self.finish_unusual(wish, facts, linger, body_unread, turn);
+    }
+
+    #[cold]
+    fn finish_unusual<S>(&mut self, wish: Wish, facts: Facts, linger: bool, body_unread: bool, turn: &mut Turn<'_, S>) {
         self.phase = match wish {
             Wish::Stay if facts.persistent => BETWEEN,
             Wish::Stay if body_unread => Phase::Closing { reason: CloseReason::BodyUnread, linger },
@@ -1273,6 +1373,12 @@ impl Connection {
                 turn.workspace.panics += 1;
                 Phase::Closing { reason: CloseReason::HandlerPanicked, linger: true }
             }
+            Wish::Wait => match turn.workspace.lane.taken.take() {
+                Some(ticket) => {
+                    Phase::Waiting(Box::new(Waiting { ticket, facts, linger, body_unread, unread: Unread::Nothing }))
+                }
+                None => unreachable!("a handler waits without a ticket"),
+            },
         };
     }
 
@@ -1301,6 +1407,175 @@ impl Connection {
     fn refuse_window<S>(&mut self, reject: Reject, window: &[u8], turn: &mut Turn<'_, S>) {
         self.refuse(reject, window.starts_with(b"HEAD "), turn);
     }
+}
+
+// ---- answers that are made elsewhere -----------------------------------------------------------------------------
+
+impl Connection {
+    /// A letter came for the ticket of this number.
+    #[cold]
+    pub(crate) fn handle_letter<S>(&mut self, number: u64, content: Content, turn: &mut Turn<'_, S>) {
+        let streams = match &self.phase {
+            Phase::Waiting(waiting) if waiting.ticket.number == number => false,
+            Phase::Streaming(streaming) if streaming.waiting.ticket.number == number => true,
+            _ => return,
+        };
+        match content {
+            Content::Answer(answer) => self.answer_late(turn, answer),
+            Content::Call(call) => {
+                // If it panics, the right to answer is dropped with it, and its letter follows.
+                let state: &mut dyn Any = turn.state;
+                let _ = catch_unwind(AssertUnwindSafe(|| call(state)));
+            }
+            Content::Begin(head) => self.begin_stream(*head, turn),
+            Content::Part(part) => self.write_part(part, turn),
+            Content::End => self.end_stream(turn),
+            Content::Abort if streams => {
+                self.phase = Phase::Closing { reason: CloseReason::StreamAborted, linger: false };
+            }
+            Content::TooSlow => self.phase = Phase::Closed(CloseReason::StreamTooSlow),
+            Content::Dropped { panicking } => {
+                turn.workspace.panics += u64::from(panicking);
+                self.answer_late(turn, Box::new(|_, response| response.reject(Reject::HandlerFailed)));
+            }
+            Content::Busy => {
+                turn.workspace.refused_work += 1;
+                self.answer_late(turn, Box::new(|_, response| busy(response)));
+            }
+            Content::Abort => {}
+        }
+    }
+
+    /// The peer sends no more, and what it sent is not read while its answer is made elsewhere.
+    #[cold]
+    pub(crate) fn handle_hangup(&mut self, limits: &Limits) {
+        if self.is_waiting() && !limits.answer_half_closed {
+            self.phase = Phase::Closed(CloseReason::PeerLeft);
+        }
+    }
+
+    /// The server shuts down: streams that have no end of their own end.
+    #[cold]
+    pub(crate) fn handle_drain<S>(&mut self, turn: &mut Turn<'_, S>) {
+        if matches!(&self.phase, Phase::Streaming(streaming) if streaming.keep_alive.is_some()) {
+            self.end_stream(turn);
+        }
+    }
+
+    /// Answers the request that waits, and goes on with what came behind it.
+    #[cold]
+    fn answer_late<S>(&mut self, turn: &mut Turn<'_, S>, answer: LateAnswer) {
+        let Phase::Waiting(waiting) = &self.phase else { return };
+        let facts = Facts { persistent: waiting.facts.persistent && !turn.workspace.closing, ..waiting.facts };
+        let output = &mut turn.workspace.output;
+        let mark = output.mark();
+        let mut asked = Asked::Nothing;
+        let state: &mut dyn Any = turn.state;
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let _ = answer(state, Response::new(output, &mut asked, facts));
+        }));
+        let wish = match outcome {
+            Ok(()) if asked == Asked::Close => Wish::Close,
+            Ok(()) => Wish::Stay,
+            Err(_panic) => {
+                let output = &mut turn.workspace.output;
+                output.roll_back(mark);
+                write_refusal(Reject::HandlerFailed, facts.head_only, output);
+                Wish::Panicked
+            }
+        };
+        self.finish_late(wish, facts, turn);
+    }
+
+    fn finish_late<S>(&mut self, wish: Wish, facts: Facts, turn: &mut Turn<'_, S>) {
+        let (linger, body_unread, unread) = match &self.phase {
+            Phase::Waiting(waiting) => (waiting.linger, waiting.body_unread, waiting.unread),
+            Phase::Streaming(streaming) => {
+                let Waiting { linger, body_unread, unread, .. } = streaming.waiting;
+                (linger, body_unread, unread)
+            }
+            _ => return,
+        };
+        self.phase = BETWEEN;
+        self.finish(wish, facts, linger, body_unread, turn);
+        // It was counted when its handler ran.
+        turn.workspace.requests -= 1;
+        let _ = self.pass_over(unread, 0, turn);
+        self.serve_held(0, turn);
+    }
+
+    #[cold]
+    fn begin_stream<S>(&mut self, head: StreamHead, turn: &mut Turn<'_, S>) {
+        let Phase::Waiting(waiting) = &mut self.phase else { return };
+        let facts = &mut waiting.facts;
+        facts.persistent &= !turn.workspace.closing && !facts.http10;
+        let facts = *facts;
+        let written = head.write(Response::new(&mut turn.workspace.output, &mut Asked::Nothing, facts)).is_ok();
+        if !written || facts.head_only {
+            return self.finish_late(Wish::Stay, facts, turn);
+        }
+        self.since = turn.now;
+        if let Phase::Waiting(waiting) = std::mem::replace(&mut self.phase, BETWEEN) {
+            self.phase = Phase::Streaming(Box::new(Streaming { waiting: *waiting, keep_alive: head.keep_alive }));
+        }
+    }
+
+    #[cold]
+    fn write_part<S>(&mut self, part: Part, turn: &mut Turn<'_, S>) {
+        let Phase::Streaming(streaming) = &self.phase else { return };
+        self.since = turn.now;
+        // An empty chunk would be the last.
+        if part.is_empty() {
+            return;
+        }
+        let chunked = !streaming.waiting.facts.http10;
+        let output = &mut turn.workspace.output;
+        match part {
+            Part::Framed(bytes, _) if chunked && bytes.len() > SHARED_BYTES_MIN => {
+                output.push_borrowed(Borrowed::Shared(bytes));
+            }
+            Part::Framed(bytes, _) if chunked => output.bytes.extend_from_slice(&bytes),
+            Part::Framed(bytes, content) => output.bytes.extend_from_slice(bytes.get(content).unwrap_or_default()),
+            Part::Owned(bytes) => {
+                if chunked {
+                    output.bytes.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
+                }
+                if bytes.len() > COPY_BYTES_MAX {
+                    output.push_borrowed(Borrowed::Owned(bytes));
+                } else {
+                    output.bytes.extend_from_slice(&bytes);
+                }
+                if chunked {
+                    output.bytes.extend_from_slice(b"\r\n");
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn end_stream<S>(&mut self, turn: &mut Turn<'_, S>) {
+        let Phase::Streaming(streaming) = &self.phase else { return };
+        let facts = streaming.waiting.facts;
+        if !facts.http10 {
+            turn.workspace.output.bytes.extend_from_slice(b"0\r\n\r\n");
+        }
+        let facts = Facts { persistent: facts.persistent && !turn.workspace.closing, ..facts };
+        self.finish_late(Wish::Stay, facts, turn);
+    }
+}
+
+/// A shared part up to this size is copied for each peer: that costs less than a segment of its own.
+const SHARED_BYTES_MIN: usize = 512;
+
+/// What an event stream says while there is nothing to say.
+const KEEP_ALIVE_COMMENT: &[u8] = b":\n\n";
+
+/// There is no room for more work.
+fn busy(response: Response<'_>) -> Sent<'_> {
+    response
+        .status(Status::SERVICE_UNAVAILABLE)
+        .field("Retry-After", "1")
+        .text("the server has more work than it can do at the moment")
 }
 
 const _: () = assert!(READ_BUFFER_LEN <= u32::MAX as usize);

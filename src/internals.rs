@@ -21,7 +21,7 @@ use crate::method::Method;
 use crate::output::Output;
 use crate::proxy;
 use crate::reject::Reject;
-use crate::response::{Facts, Response, Sent};
+use crate::response::{Asked, Facts, Response, Sent};
 pub use crate::route::owned::{Answered, OwnedTable};
 use crate::route::{Routes, Table};
 use crate::target::{self, Form};
@@ -109,6 +109,7 @@ pub fn decide(bytes: &[u8], limits: &Limits) -> Result<Decision, Reject> {
 
 /// The length of a usual and whole head at the start of `bytes`, and its field lines, as the short way through a
 /// connection finds them; `None` for whatever is unusual.
+#[allow(clippy::type_complexity)]
 pub fn parse_at_once(bytes: &[u8], limits: &Limits) -> Option<(usize, Vec<(String, Vec<u8>)>)> {
     let mut slots = [const { MaybeUninit::uninit() }; head::SLOTS_READY];
     let ready = head::SLOTS_READY.min(limits.fields_max);
@@ -279,7 +280,7 @@ impl<S: 'static> Replay<S> {
     pub fn receive(&mut self, bytes: &[u8], mut sent: impl FnMut(&[u8])) {
         let Replay { routes, state, limits, workspace, connection, read } = self;
         connection.recv_space(read, &mut workspace.pool)[..bytes.len()].copy_from_slice(bytes);
-        let mut turn = Turn { workspace, routes, state, limits, now: Tick(0) };
+        let mut turn = Turn { workspace, routes, state, limits, now: Tick(0), ran: None };
         connection.handle_recv(bytes.len(), read, &mut turn);
         loop {
             let transmitted = connection.transmit(&mut turn.workspace.output, turn.now, |slices| {
@@ -310,7 +311,7 @@ impl Desk {
     pub fn write(&mut self, answer: impl for<'r> FnOnce(Response<'r>) -> Sent<'r>) -> usize {
         self.output.clear();
         let facts = Facts { head_only: false, http10: false, persistent: true };
-        let _ = answer(Response::new(&mut self.output, &mut false, facts));
+        let _ = answer(Response::new(&mut self.output, &mut Asked::Nothing, facts));
         self.output.len()
     }
 }

@@ -27,11 +27,14 @@ mod held;
 mod extract;
 #[cfg(feature = "json")]
 mod json;
+mod later;
+mod rate;
 mod rejection;
 mod request;
 mod response;
 mod route;
 mod server;
+mod stream;
 
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -51,17 +54,21 @@ pub use extract::{
 pub use extract::{Form, Json, Query};
 pub use framing::Framing;
 pub use head::{Fields, Version};
+pub use later::{Later, TicketPart};
 pub use limits::Limits;
 pub use method::{Method, Methods};
+pub use rate::{ByAddress, Limited, LimitedBy, RateCounts, RateLimit, TooMany};
 pub use reject::Reject;
 pub use rejection::Rejection;
 pub use request::{
-    Body, FromParam, FromRequest, Nothing, PARAMS_MAX, Params, RawQuery, Request, Rest, Takes, TheBody, TheWriter,
+    Body, FromParam, FromRequest, Nothing, PARAMS_MAX, Params, RawQuery, Request, Rest, Takes, TheBody, TheLater,
+    TheWriter,
 };
 pub use response::{Html, Redirect, Respond, Response, Sent, Static, WithField};
 pub use route::{Routes, Table};
-pub use server::{Event, Handle, Level, Listen, Running, Server, Stats};
+pub use server::{Event, Handle, Level, Listen, Offload, Running, Server, Stats};
 pub use status::Status;
+pub use stream::{Broadcast, Delivery, EventStream, Message, Stream, StreamError, StreamHead};
 pub use target::Form as TargetForm;
 
 /// What `routes!` expands to. No stability is promised.

@@ -55,6 +55,11 @@ pub struct Limits {
     /// Between an answer and the first byte of the next request; then closed without a word. Default 75 s, above what
     /// proxies pool for.
     pub idle_timeout: Duration,
+    /// From a handler that took [`Later`](crate::Later) to its answer, or to the start of its stream: 503. Default 60 s.
+    pub answer_timeout: Duration,
+    /// Whether a peer that shuts down its sending side while its answer is made elsewhere, or is being streamed, still
+    /// gets it. Default false: nearly all that do have left, so their work is cancelled.
+    pub answer_half_closed: bool,
     /// Without the peer taking a byte of waiting output; then reset. Default 30 s.
     pub write_timeout: Duration,
     /// How long input is dropped after a final error answer. Default 2 s.
@@ -84,6 +89,8 @@ impl Limits {
         body_bytes_per_second_min: 500,
         body_timeout: Duration::from_secs(600),
         idle_timeout: Duration::from_secs(75),
+        answer_timeout: Duration::from_secs(60),
+        answer_half_closed: false,
         write_timeout: Duration::from_secs(30),
         linger_timeout: Duration::from_secs(2),
         drain_timeout: Duration::from_secs(30),
@@ -148,6 +155,7 @@ impl Limits {
             (!self.body_timeout.is_zero(), "body_timeout must be above zero"),
             (self.body_bytes_per_second_min >= 1, "body_bytes_per_second_min must be at least 1"),
             (!self.idle_timeout.is_zero(), "idle_timeout must be above zero"),
+            (!self.answer_timeout.is_zero(), "answer_timeout must be above zero"),
             (!self.write_timeout.is_zero(), "write_timeout must be above zero"),
         ];
         for (holds, rule) in rules {

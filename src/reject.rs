@@ -119,6 +119,8 @@ rejects! {
     BodyTimeout = REQUEST_TIMEOUT "the content did not arrive in time",
     /// The peer stopped sending in the middle of a request.
     Truncated = BAD_REQUEST "the request ends before its end",
+    /// The handler promised an answer, and it was not there in time.
+    AnswerTimeout = SERVICE_UNAVAILABLE "the answer was not ready in time",
     /// CONNECT.
     Connect = NOT_IMPLEMENTED "no tunnels are offered here (RFC 9110 9.3.6)",
     /// The handler panicked, or wrote an answer that cannot be sent.

@@ -4,8 +4,10 @@
 //! ([`FromRequest`]). A typestate on [`Parts`] lets the body and the writer be taken once.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use crate::head::{Fields, Head, Known, Version};
+use crate::later::{Lane, TicketPart};
 use crate::method::Method;
 use crate::rejection::Rejection;
 use crate::response::{Respond, Response, Sent};
@@ -34,6 +36,8 @@ pub(crate) struct Received<'r> {
     pub(crate) has_body: bool,
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) draining: bool,
+    /// Milliseconds of the loop's clock.
+    pub(crate) now_ms: u64,
 }
 
 impl<'r> Request<'r> {
@@ -91,6 +95,12 @@ impl<'r> Request<'r> {
     /// Whether the head announces a body. False for `Content-Length: 0`; chunks may still turn out to hold nothing.
     pub fn has_body(&self) -> bool {
         self.0.has_body
+    }
+
+    /// The time since some moment before the server's start, by a clock that never goes back. Read once for all requests
+    /// that are served together, and exact to a millisecond: good for limits and caches, not for measurements.
+    pub fn now(&self) -> Duration {
+        Duration::from_millis(self.0.now_ms)
     }
 
     /// Whether shutdown has begun. A readiness route answers 503 from then on.
@@ -180,6 +190,16 @@ pub enum TheBody {}
 /// Uses up the writer. The handler then returns [`Sent`].
 #[derive(Debug)]
 pub enum TheWriter {}
+
+/// Uses up the writer, for an answer that comes later. The handler then returns nothing, or `Result<(), E>` to answer
+/// at once with an error. See [`Later`](crate::Later).
+#[derive(Debug)]
+pub enum TheLater {}
+
+impl Takes for TheLater {
+    type Part<'r> = TicketPart;
+    const BODY: bool = false;
+}
 
 impl Takes for Nothing {
     type Part<'r> = ();
@@ -495,6 +515,10 @@ impl<'r> Params<'r> {
 #[derive(Debug)]
 pub struct Taken;
 
+/// The writer of a request that is answered later, unless its handler refuses it at once.
+#[derive(Debug)]
+pub struct Deferred<'r>(Response<'r>);
+
 /// A request in the parts that arguments are taken from. `B` is [`Body`] or [`Taken`], `W` is [`Response`] or `Taken`.
 #[derive(Debug)]
 pub struct Parts<'r, B = Body<'r>, W = Response<'r>> {
@@ -502,6 +526,7 @@ pub struct Parts<'r, B = Body<'r>, W = Response<'r>> {
     pub(crate) params: &'r Params<'r>,
     pub(crate) body: B,
     pub(crate) writer: W,
+    pub(crate) lane: &'r mut Lane,
 }
 
 impl<'r, B, W> Parts<'r, B, W> {
@@ -545,8 +570,8 @@ impl<'r, W> Supply<'r, TheBody> for Parts<'r, Body<'r>, W> {
     type Left = Parts<'r, Taken, W>;
     #[inline]
     fn supply(self) -> (Body<'r>, Self::Left) {
-        let Parts { request, params, body, writer } = self;
-        (body, Parts { request, params, body: Taken, writer })
+        let Parts { request, params, body, writer, lane } = self;
+        (body, Parts { request, params, body: Taken, writer, lane })
     }
 }
 
@@ -555,15 +580,25 @@ impl<'r, B> Supply<'r, TheWriter> for Parts<'r, B, Response<'r>> {
     type Left = Parts<'r, B, Taken>;
     #[inline]
     fn supply(self) -> (Response<'r>, Self::Left) {
-        let Parts { request, params, body, writer } = self;
-        (writer, Parts { request, params, body, writer: Taken })
+        let Parts { request, params, body, writer, lane } = self;
+        (writer, Parts { request, params, body, writer: Taken, lane })
+    }
+}
+
+impl<'r, B> Supply<'r, TheLater> for Parts<'r, B, Response<'r>> {
+    type Left = Parts<'r, B, Deferred<'r>>;
+    fn supply(self) -> (TicketPart, Self::Left) {
+        let Parts { request, params, body, writer, lane } = self;
+        let ticket = lane.new_ticket();
+        (TicketPart(ticket), Parts { request, params, body, writer: Deferred(writer), lane })
     }
 }
 
 /// Turns what a handler returned into the proof that it answered.
 #[diagnostic::on_unimplemented(
     message = "`{R}` is not what this handler must return",
-    label = "this handler must return an answer (`sprat::Respond`), or `Sent` if it took the writer"
+    label = "this handler must return an answer (`sprat::Respond`), or `Sent` if it took the writer, or nothing if it \
+             answers later"
 )]
 pub trait Finish<'r, R> {
     /// Writes the answer, unless it was written.
@@ -582,5 +617,24 @@ impl<'r, B> Finish<'r, Sent<'r>> for Parts<'r, B, Taken> {
     #[inline]
     fn finish(self, answer: Sent<'r>) -> Sent<'r> {
         answer
+    }
+}
+
+impl<'r, B> Finish<'r, ()> for Parts<'r, B, Deferred<'r>> {
+    fn finish(self, (): ()) -> Sent<'r> {
+        self.writer.0.wait()
+    }
+}
+
+/// An error is answered at once, and the right to answer later is void.
+impl<'r, B, E: Respond> Finish<'r, Result<(), E>> for Parts<'r, B, Deferred<'r>> {
+    fn finish(self, answer: Result<(), E>) -> Sent<'r> {
+        match answer {
+            Ok(()) => self.writer.0.wait(),
+            Err(error) => {
+                self.lane.void();
+                error.respond(self.writer.0)
+            }
+        }
     }
 }

@@ -24,6 +24,16 @@ pub(crate) struct Facts {
     pub(crate) persistent: bool,
 }
 
+/// What a handler asked of its connection, beside the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Nothing,
+    /// To close it after the answer.
+    Close,
+    /// To wait: the answer comes later.
+    Later,
+}
+
 /// The content type of an answer that gave none: its field line, and the name of the field that follows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MediaType {
@@ -66,7 +76,7 @@ pub struct Sent<'r>(PhantomData<fn(&'r ()) -> &'r ()>);
 #[derive(Debug)]
 pub struct Response<'r> {
     output: &'r mut Output,
-    close: &'r mut bool,
+    asked: &'r mut Asked,
     facts: Facts,
     mark: Mark,
     status: Option<Status>,
@@ -77,9 +87,9 @@ pub struct Response<'r> {
 }
 
 impl<'r> Response<'r> {
-    pub(crate) fn new(output: &'r mut Output, close: &'r mut bool, facts: Facts) -> Response<'r> {
+    pub(crate) fn new(output: &'r mut Output, asked: &'r mut Asked, facts: Facts) -> Response<'r> {
         let mark = output.mark();
-        Response { output, close, facts, mark, status: None, typed: false, failed: false }
+        Response { output, asked, facts, mark, status: None, typed: false, failed: false }
     }
 
     /// Sets the status, unless it was set before: what wraps an answer decides, as in `(Status, T)`. Default 200.
@@ -121,7 +131,7 @@ impl<'r> Response<'r> {
     /// Closes the connection after this answer, and says so in it.
     #[must_use]
     pub fn close(mut self) -> Response<'r> {
-        *self.close = true;
+        *self.asked = Asked::Close;
         self.facts.persistent = false;
         self
     }
@@ -229,6 +239,23 @@ impl<'r> Response<'r> {
         Sent(PhantomData)
     }
 
+    /// Finishes without an answer: it comes later, through the ticket that was taken from the lane.
+    #[cold]
+    pub(crate) fn wait(self) -> Sent<'r> {
+        *self.asked = Asked::Later;
+        Sent(PhantomData)
+    }
+
+    /// Writes the head of an answer in parts. `Err` if that cannot be; then a 500 is written.
+    pub(crate) fn begin_stream(mut self) -> Result<Sent<'r>, Sent<'r>> {
+        if self.status.is_some_and(|status| !status.has_content()) || !self.begin() {
+            return Err(self.fail());
+        }
+        let framing: &[u8] = if self.facts.http10 { b"\r\n" } else { b"Transfer-Encoding: chunked\r\n\r\n" };
+        self.output.bytes.extend_from_slice(framing);
+        Ok(Sent(PhantomData))
+    }
+
     /// Finishes an answer whose wire bytes were made at compile time.
     #[inline]
     pub(crate) fn constant(self, constant: &Constant) -> Sent<'r> {
@@ -298,7 +325,7 @@ impl<'r> Response<'r> {
     #[cold]
     fn fail(self) -> Sent<'r> {
         self.output.roll_back(self.mark);
-        Response::new(self.output, self.close, self.facts).reject(Reject::HandlerFailed)
+        Response::new(self.output, self.asked, self.facts).reject(Reject::HandlerFailed)
     }
 
     /// Finishes with a rule that was broken.

@@ -1,7 +1,8 @@
 //! A test client without sockets: the same connection machine and the same table, over bytes in memory.
 //!
 //! [`Client`] sends whole requests and hands back [`Answer`]s. [`Link`] is one raw connection: bytes go in as you split
-//! them, the clock is yours, and you see every byte that comes back and why the connection was closed.
+//! them, the clock is yours, and you see every byte that comes back and why the connection was closed. [`Simulation`]
+//! goes further down: the event loop of a real server, with many scripted clients that drip, stall or reset.
 //!
 //! ```
 //! use sprat::{routes, testing::Client};
@@ -34,9 +35,11 @@ use std::time::Duration;
 
 use crate::connection::{CloseReason, Connection, Next, Tick, Turn, Workspace};
 use crate::held::PADDING_LEN;
+use crate::later::{Job, Lane, Outside};
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
 use crate::route::{Routes, Table};
+use crate::server::offload::{Offload, Pool};
 
 #[cfg(any(test, feature = "internals"))]
 pub(crate) use {
@@ -59,6 +62,10 @@ pub struct Client<S: 'static> {
     read: Vec<u8>,
     now: Tick,
     peer: Option<SocketAddr>,
+    pool: Pool,
+    holds_work: bool,
+    /// Connections so far: each is an owner of tickets of its own.
+    links: u64,
     behind_proxy: bool,
 }
 
@@ -66,16 +73,36 @@ impl<S: 'static> Client<S> {
     /// A client of this table. Its clock stands at 2000-01-01 00:00:00 GMT until it is advanced.
     pub fn new<T: Table<S>>(table: T, state: S) -> Client<S> {
         let _ = table;
+        let pool = Pool::new(Offload::DEFAULT);
+        pool.drive_by_hand();
+        let mut workspace = Workspace::new(UNIX_SECONDS_AT_START);
+        workspace.lane = Lane::new(Box::new(Inside { pool: pool.clone() }));
         Client {
             routes: T::ROUTES,
             state,
             limits: Limits::DEFAULT,
-            workspace: Workspace::new(UNIX_SECONDS_AT_START),
+            workspace,
             read: vec![0; READ_BUFFER_LEN + PADDING_LEN],
             now: Tick(0),
             peer: None,
+            pool,
+            holds_work: false,
+            links: 0,
             behind_proxy: false,
         }
+    }
+
+    /// The same client with a pool of this size. No thread is started in any case: offloaded work is done by the calls
+    /// that send requests, at their end.
+    #[must_use]
+    pub fn with_offload(self, offload: Offload) -> Client<S> {
+        self.pool.configure(offload);
+        self
+    }
+
+    /// From now on offloaded work waits for [`Link::work`].
+    pub fn hold_work(&mut self) {
+        self.holds_work = true;
     }
 
     /// The same client under other limits.
@@ -163,6 +190,23 @@ impl<S> std::fmt::Debug for Client<S> {
     }
 }
 
+/// A pool without threads, and nobody to wake.
+struct Inside {
+    pool: Pool,
+}
+
+impl Outside for Inside {
+    fn wake(&self) {}
+
+    fn submit(&self, job: Job) -> Result<(), Job> {
+        self.pool.submit(job)
+    }
+
+    fn close(&self) {
+        self.pool.close();
+    }
+}
+
 const UNIX_SECONDS_AT_START: u64 = 946_684_800;
 
 /// A request that is being put together; see [`Client::request`].
@@ -231,6 +275,7 @@ impl<S> std::fmt::Debug for Outgoing<'_, S> {
 pub struct Link<S: 'static, C: BorrowMut<Client<S>>> {
     client: C,
     state: PhantomData<S>,
+    owner: u64,
     connection: Connection,
     received: Vec<u8>,
     /// Sent, and not yet read by the server, as in a socket's receive queue.
@@ -244,10 +289,12 @@ pub struct Link<S: 'static, C: BorrowMut<Client<S>>> {
 }
 
 impl<S, C: BorrowMut<Client<S>>> Link<S, C> {
-    fn new(client: C) -> Link<S, C> {
-        let Client { peer, now, behind_proxy, .. } = client.borrow();
+    fn new(mut client: C) -> Link<S, C> {
+        let Client { peer, now, links, behind_proxy, .. } = client.borrow_mut();
+        *links += 1;
         let connect = if *behind_proxy { Connection::behind_proxy } else { Connection::new };
         Link {
+            owner: *links,
             connection: connect(*peer, *now),
             client,
             state: PhantomData,
@@ -318,6 +365,13 @@ impl<S, C: BorrowMut<Client<S>>> Link<S, C> {
         self.pump();
     }
 
+    /// Does the work that waits in the pool, and hands over the answers that have come from there or from other threads.
+    pub fn work(&mut self) {
+        while self.client.borrow().pool.run_one() {}
+        self.step(|_, _, _| {});
+        self.pump();
+    }
+
     /// Every byte that came back.
     pub fn received(&self) -> &[u8] {
         &self.received
@@ -357,12 +411,13 @@ impl<S, C: BorrowMut<Client<S>>> Link<S, C> {
 
     /// One event and all that follows from it, as the loop would do it.
     fn step(&mut self, event: impl FnOnce(&mut Connection, &mut [u8], &mut Turn<'_, S>)) {
-        let Link { client, connection, received, window, write_shut, closed, .. } = self;
+        let Link { client, connection, received, window, write_shut, closed, owner, .. } = self;
         if closed.is_some() {
             return;
         }
-        let Client { routes, state, limits, workspace, read, now, .. } = client.borrow_mut();
-        let mut turn = Turn { workspace, routes, state, limits, now: *now };
+        let Client { routes, state, limits, workspace, read, now, pool, holds_work, .. } = client.borrow_mut();
+        workspace.lane.owner = *owner;
+        let mut turn = Turn { workspace, routes, state, limits, now: *now, ran: None };
         event(connection, read, &mut turn);
         loop {
             let sent = connection.transmit(&mut turn.workspace.output, turn.now, |slices| {
@@ -384,10 +439,19 @@ impl<S, C: BorrowMut<Client<S>>> Link<S, C> {
                     return;
                 }
             }
-            if !connection.can_go_on(turn.limits) {
+            if connection.can_go_on(turn.limits) {
+                connection.handle_resume(&mut turn);
+            } else if turn.workspace.lane.post.has_letters() {
+                for letter in turn.workspace.lane.post.take() {
+                    letter.arrive();
+                    // Others are for connections that are gone.
+                    if letter.owner() == *owner {
+                        connection.handle_letter(letter.number(), letter.content, &mut turn);
+                    }
+                }
+            } else if *holds_work || !connection.is_waiting() || !pool.run_one() {
                 return;
             }
-            connection.handle_resume(&mut turn);
         }
     }
 }
@@ -469,8 +533,20 @@ pub(crate) fn parse_answers(bytes: &[u8], is_head: impl Fn(usize) -> bool) -> Ve
             .iter()
             .find(|(n, _)| n.eq_ignore_ascii_case("content-length"))
             .map(|(_, v)| v.parse::<usize>().unwrap_or_else(|_| panic!("no length: {v}")));
+        let says = |name: &str, value: &str| {
+            fields.iter().any(|(n, v)| n.eq_ignore_ascii_case(name) && v.eq_ignore_ascii_case(value))
+        };
         let has_content = status >= 200 && !matches!(status, 204 | 304) && !is_head(finals);
+        if has_content && says("transfer-encoding", "chunked") {
+            assert_eq!(length, None, "two framings: {head}");
+            let body = take_chunks(&mut rest);
+            finals += 1;
+            answers.push(Answer { status, fields, body });
+            continue;
+        }
         let len = match length {
+            // Content that ends with the connection.
+            None if has_content && says("connection", "close") => rest.len(),
             Some(len) if has_content => len,
             None if has_content => panic!("an answer without a length: {head}"),
             _ => 0,
@@ -482,4 +558,23 @@ pub(crate) fn parse_answers(bytes: &[u8], is_head: impl Fn(usize) -> bool) -> Ve
         answers.push(Answer { status, fields, body: body.to_vec() });
     }
     answers
+}
+
+/// Takes a chunked body apart, as strictly.
+#[track_caller]
+fn take_chunks(rest: &mut &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    loop {
+        let shown = rest.escape_ascii();
+        let size_len = rest.windows(2).position(|w| w == b"\r\n").unwrap_or_else(|| panic!("half a chunk: {shown}"));
+        let size = std::str::from_utf8(&rest[..size_len]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
+        let size = size.unwrap_or_else(|| panic!("no chunk-size: {shown}"));
+        let end = size_len + 2 + size;
+        assert!(rest.get(end..end + 2) == Some(b"\r\n"), "half a chunk: {shown}");
+        body.extend_from_slice(&rest[size_len + 2..end]);
+        *rest = &rest[end + 2..];
+        if size == 0 {
+            return body;
+        }
+    }
 }

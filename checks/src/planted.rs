@@ -104,14 +104,14 @@ pub const FAULTS: &[Fault] = &[
     fault(
         "end a head's time early",
         MACHINE,
-        "Phase::Head { begun: true, .. } => Some(self.since.after(limits.head_timeout)),",
-        "Phase::Head { begun: true, .. } => Some(self.since.after(limits.head_timeout / 2)),",
+        "                Some(self.since.after(limits.head_timeout))",
+        "                Some(self.since.after(limits.head_timeout / 2))",
     ),
     fault(
         "let each byte put off the end of a head's time",
         MACHINE,
-        "                            if !*begun {\n                                *begun = true;\n                                self.since = turn.now;\n                            }",
-        "                            *begun = true;\n                            self.since = turn.now;",
+        "                            *scanned = head::scanned_len(window);\n                            if !*begun {",
+        "                            *scanned = head::scanned_len(window);\n                            if true {",
     ),
     fault(
         "count the write stall from the first byte",
@@ -175,16 +175,16 @@ pub const FAULTS: &[Fault] = &[
         "        self.net.close_listener();",
     ),
     fault(
-        "take everybody for new at shutdown",
+        "give new connections no time at shutdown",
         LOOP,
-        "            if !is_new && open.parting {",
-        "            if open.parting {",
+        "hush == HUSHED || self.now >= since.after(REQUEST_GRACE)",
+        "hush == HUSHED || self.now >= since",
     ),
     fault(
-        "answer twice after a rejection",
-        MACHINE,
-        "    output.roll_back(mark);\n    let _ = rejection.respond",
-        "    let _ = mark;\n    let _ = rejection.respond",
+        "close at shutdown what was read once more long ago",
+        LOOP,
+        "        open.parting = may_part;",
+        "        open.parting |= may_part;",
     ),
 ];
 

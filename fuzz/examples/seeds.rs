@@ -89,7 +89,12 @@ impl Seeds {
     }
 
     fn add_handmade(&mut self) {
-        for (name, form) in [("pairs", "a=1&b=x+y&a=%C3%A9"), ("odd", "&&=&a&b==c&%3D=%26&+"), ("bad", "a=%zz&%E0=%")] {
+        for (name, form) in [
+            ("pairs", "a=1&b=x+y&a=%C3%A9"),
+            ("odd", "&&=&a&b==c&%3D=%26&+"),
+            ("typed", "n=255&i=-5&t=true&c=%C3%A9&e=blue"),
+            ("bad", "a=%zz&%E0=%"),
+        ] {
             for target in ["query", "form"] {
                 self.add(target, name, format!("\u{1}\u{1}k\u{2}v {form}").as_bytes());
             }
@@ -105,6 +110,11 @@ impl Seeds {
             ("twice", r#"{"a":1,"b":{"c":[],"c":{}}}"#),
             ("escaped-twice", r#"{"a":1,"\u0061":2}"#),
             ("spaces", " \t\r\n{ \"a\" : [ true , false , null ] } "),
+            (
+                "typed",
+                r#"{"a":1,"b":-1,"c":7,"d":-9,"e":9,"f":0.5,"g":true,"h":"x","i":"t","j":{"l":[1,null]},
+                "k":["Unit",{"One":1},{"Two":[1,"a"]},{"Named":{"x":1}}],"m":{"-1":null},"n":{"true":"a"},"o":{"Other":null}}"#,
+            ),
             ("tail", "[1]x"),
             ("comma", "[1,]"),
             ("deep", &("[".repeat(128) + &"]".repeat(128))),

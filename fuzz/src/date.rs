@@ -29,7 +29,7 @@ const LAST: u64 = 253_402_300_799;
 fn naive(unix_seconds: u64) -> String {
     let unix_seconds = unix_seconds.min(LAST);
     let (days, second) = (unix_seconds / 86_400, unix_seconds % 86_400);
-    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let (mut year, mut day) = (1970, days);
     while day >= 365 + u64::from(is_leap(year)) {
         day -= 365 + u64::from(is_leap(year));

@@ -1,9 +1,11 @@
 //! JSON, against serde_json.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
 use sprat::internals::{JsonFault, JsonTape, parse_json, write_json};
 
 use super::input::Input;
@@ -41,7 +43,66 @@ pub fn check(data: &[u8]) {
         (Ok(_), Err(_)) if depth(text) == 128 => {}
         (ours, theirs) => panic!("{ours:?}, but it is {theirs:?}"),
     }
+    check_typed(text, ours.is_ok(), &mut tape);
 }
+
+/// Reads a type that knows what it wants, in most of the ways in which a type can want something.
+fn check_typed(text: &[u8], is_sound: bool, tape: &mut JsonTape) {
+    let mut bytes = text.to_vec();
+    let ours = parse_json::<Typed>(&mut bytes, text.len(), tape);
+    match (ours, serde_json::from_slice::<Typed>(text)) {
+        (Ok(ours), Ok(theirs)) => {
+            assert_eq!(ours, theirs);
+            let mut out = Vec::new();
+            assert!(write_json(&mut out, &ours));
+            assert_eq!(serde_json::from_slice::<Typed>(&out).unwrap(), ours);
+        }
+        (Err(fault), theirs) => assert!(theirs.is_err() || !is_sound, "{fault:?}, but it is {theirs:?}"),
+        // For serde_json `-0` is no integer.
+        (Ok(_), Err(_)) if text.windows(2).any(|two| two == b"-0") || depth(text) == 128 => {}
+        (Ok(ours), Err(error)) => panic!("{ours:?}, but {error}"),
+    }
+}
+
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Typed {
+    a: u8,
+    b: i8,
+    c: u32,
+    d: i64,
+    e: u64,
+    f: f64,
+    g: bool,
+    h: char,
+    i: String,
+    j: Option<Box<Typed>>,
+    k: Vec<Kind>,
+    l: (i16, Option<u16>),
+    m: BTreeMap<i32, Unit>,
+    n: BTreeMap<bool, Wrapped>,
+    o: BTreeMap<Key, ()>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+enum Kind {
+    Unit,
+    One(f64),
+    Two(i16, String),
+    Named { x: Option<u8> },
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Key {
+    Unit,
+    Other,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Unit;
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Wrapped(String);
 
 /// A value whose texts are where they were in the body.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Where requests end, asked of the machine and of a second parser, with one request hidden behind another.
 
 use sprat::testing::Client;
-use sprat::{Body, Limits, Request, Rest, routes};
+use sprat::{Body, Framing, Limits, Request, Rest, routes};
 
 use super::input::{Cuts, Input};
 use super::strict::{self, Message, Seen};
@@ -96,7 +96,8 @@ fn strict_messages(bytes: &[u8]) -> Vec<(usize, Message)> {
 /// A request that is refused unread, while its sender waits to be told, ends the connection: its body may come or not.
 fn goes_on(message: &Message) -> bool {
     let head = &message.head;
-    head.decision.persistent && head.method != "CONNECT" && (is_served(message) || !head.decision.expects_continue)
+    let may_come = head.decision.expects_continue && head.decision.framing != Framing::Length(0);
+    head.decision.persistent && head.method != "CONNECT" && (is_served(message) || !may_come)
 }
 
 fn is_served(message: &Message) -> bool {

@@ -262,7 +262,7 @@ pub(super) fn judge(
     };
     let Some(closed) = log.closed else { return wrong("not closed") };
 
-    if got.closes && shutdown.asked.is_none_or(|asked| asked > log.offered) {
+    if got.closes && shutdown.asked.is_none_or(|asked| asked > log.active) {
         return wrong("an answer closes without a reason");
     }
     if log.answers_lost && !may_be_lost(log, reason, limits) {

@@ -24,9 +24,11 @@ use crate::testing::{Chaos, Driver, Outage, Random, Way, World};
 /// What a run of one seed did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
+    /// Clients that took part.
     pub clients: u64,
     /// Requests that the server counted.
     pub requests: u64,
+    /// Turns of the loop.
     pub turns: u64,
     /// Bytes that clients took.
     pub bytes: u64,
@@ -41,7 +43,9 @@ pub struct Report {
 /// A seed that broke an invariant.
 #[derive(Clone, Debug)]
 pub struct Violation {
+    /// The seed that shows it.
     pub seed: u64,
+    /// The invariant, and what was seen of it.
     pub what: String,
 }
 

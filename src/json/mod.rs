@@ -19,8 +19,8 @@ mod unique;
 mod write;
 
 pub(crate) use error::{JsonError, Kind};
-pub(crate) use parse::{DEPTH_MAX, Tape, parse};
-pub(crate) use write::{WriteError, write};
+pub(crate) use parse::{Tape, parse};
+pub(crate) use write::write;
 
 #[cfg(test)]
 mod tests;

@@ -109,7 +109,7 @@ fn repeats_sorted(below: &[Node<'_>], len: usize, scratch: &mut Scratch) -> bool
         _ => &[],
     };
     scratch.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| text(a.1).cmp(text(b.1))));
-    scratch.array_windows().any(|[a, b]| a.0 == b.0 && text(a.1) == text(b.1))
+    scratch.windows(2).any(|pair| matches!(pair, [a, b] if a.0 == b.0 && text(a.1) == text(b.1)))
 }
 
 /// Mixes the length and both ends of a key. Equal keys agree; others seldom do.

@@ -4,8 +4,10 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::connection::CloseReason;
+use crate::method::Method;
 
 /// How much an event matters. Ordered: `Debug` is the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,6 +61,15 @@ pub enum Event<'e> {
         /// Whose request it was.
         peer: Option<SocketAddr>,
     },
+    /// A handler held up the loop for longer than [`Server::stall_threshold`](crate::Server::stall_threshold).
+    #[non_exhaustive]
+    Stalled {
+        /// Method and pattern of its row. None for what runs between requests (answers that come later), and where it was
+        /// one of several requests that were served together.
+        route: Option<(Method, &'static str)>,
+        /// How long nobody else was served.
+        took: Duration,
+    },
     /// All connections that may be there are there. More wait in the system's queue until one closes.
     #[non_exhaustive]
     Full {
@@ -99,7 +110,9 @@ impl Event<'_> {
             Event::Closed { .. } | Event::MemoryCeiling { .. } => Level::Debug,
             Event::Listening { .. } | Event::Draining { .. } | Event::Closing { .. } => Level::Info,
             Event::Stopped { aborted: 0, .. } => Level::Info,
-            Event::Full { .. } | Event::AcceptPaused { .. } | Event::Stopped { .. } => Level::Warn,
+            Event::Stalled { .. } | Event::Full { .. } | Event::AcceptPaused { .. } | Event::Stopped { .. } => {
+                Level::Warn
+            }
             Event::HandlerPanicked { .. } => Level::Error,
         }
     }
@@ -123,6 +136,10 @@ impl fmt::Display for Event<'_> {
             }
             Event::Closed { peer, reason } => write!(f, "{} closed: {reason}", Peer(*peer)),
             Event::HandlerPanicked { peer } => write!(f, "a handler panicked on a request from {}", Peer(*peer)),
+            Event::Stalled { route: Some((method, pattern)), took } => {
+                write!(f, "{} {pattern} held up the loop for {} ms", method.as_str(), took.as_millis())
+            }
+            Event::Stalled { route: None, took } => write!(f, "the loop was held up for {} ms", took.as_millis()),
             Event::Full { open } => write!(f, "{open} connections are open, which is the limit; more have to wait"),
             Event::AcceptPaused { error } => write!(f, "no connection can be accepted for now: {error}"),
             Event::Draining { open } => write!(f, "shutdown was announced, {open} connections are open"),
@@ -156,6 +173,10 @@ pub struct Stats {
     pub requests: u64,
     /// Handlers that panicked.
     pub panics: u64,
+    /// How often a handler held up the loop for longer than the threshold.
+    pub stalls: u64,
+    /// Requests answered with 503 because the pool had no room for their work, or did not get to it in time.
+    pub refused_work: u64,
     /// How often accepting had to pause for lack of descriptors or memory.
     pub accept_pauses: u64,
     /// Bytes that connections hold in buffers for partial requests.

@@ -23,12 +23,14 @@ use std::time::Duration;
 
 use super::event::{Event, Stats};
 use super::net::{Net, Ready, Token, is_about_one_connection};
+use super::offload::{Offload, Pool};
 use super::timers::{Bucket, Timers};
 use super::trusted::Trusted;
 use crate::connection::{CloseReason, Connection, Next, Tick, Turn, Workspace};
 use crate::held::PADDING_LEN;
+use crate::later::{Job, Lane, Outside};
 use crate::limits::{Limits, READ_BUFFER_LEN};
-use crate::route::Routes;
+use crate::route::{Routes, Row};
 
 /// What is told about what happens.
 pub(crate) type Hook = Box<dyn FnMut(&Event<'_>) + Send>;
@@ -61,6 +63,42 @@ pub(crate) struct EventLoop<N: Net, S: 'static> {
     idle_bucket: Bucket,
     stats: Stats,
     hook: Option<Hook>,
+    pool: Pool,
+    stalls: Stalls<S>,
+}
+
+/// Who holds up the loop; see [`Server::stall_threshold`](super::Server::stall_threshold).
+#[derive(Debug)]
+struct Stalls<S: 'static> {
+    threshold: Duration,
+    /// The last row that ran.
+    ran: Option<&'static Row<S>>,
+    /// Since when time passed that nobody was made to account for, and how many requests were answered until then.
+    since: Tick,
+    requests: u64,
+    /// The clock is read for every connection until then.
+    watch_until: Tick,
+    watching: bool,
+}
+
+/// What letters need of the loop.
+struct Outer {
+    wake: Box<dyn Fn() + Send + Sync>,
+    pool: Pool,
+}
+
+impl Outside for Outer {
+    fn wake(&self) {
+        (self.wake)();
+    }
+
+    fn submit(&self, job: Job) -> Result<(), Job> {
+        self.pool.submit(job)
+    }
+
+    fn close(&self) {
+        self.pool.close();
+    }
 }
 
 #[derive(Debug)]
@@ -86,7 +124,7 @@ struct Open<K> {
     watches_writable: bool,
     /// It stands in `resumable`.
     queued: bool,
-    /// Shutdown had it read once more.
+    /// It is to be read once more, and then closed unless something came.
     parting: bool,
 }
 
@@ -142,6 +180,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// At least so long between two events that tell the same.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
+/// How long after a stall the clock is read for every connection.
+const WATCH: Duration = Duration::from_secs(60);
+
 /// At shutdown a connection that was accepted, or had its last answer, less long ago is not taken for idle: its next
 /// request may be on its way, and many a client does not try again.
 const REQUEST_GRACE: Duration = Duration::from_millis(500);
@@ -159,11 +200,14 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         hook: Option<Hook>,
     ) -> EventLoop<N, S> {
         let now = net.now();
+        let pool = Pool::new(Offload::DEFAULT);
+        let mut workspace = Workspace::new(0);
+        workspace.lane = Lane::new(Box::new(Outer { wake: net.waker(), pool: pool.clone() }));
         EventLoop {
             net,
             routes,
             state,
-            workspace: Workspace::new(0),
+            workspace,
             read: vec![0; READ_BUFFER_LEN + PADDING_LEN].into_boxed_slice(),
             slots: Vec::new(),
             free: Vec::new(),
@@ -186,7 +230,21 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             limits,
             stats: Stats::default(),
             hook,
+            pool,
+            stalls: Stalls {
+                threshold: super::STALL_THRESHOLD,
+                ran: None,
+                since: now,
+                requests: 0,
+                watch_until: now,
+                watching: false,
+            },
         }
+    }
+
+    pub(crate) fn configure(&mut self, offload: Offload, stall_threshold: Duration) {
+        self.pool.configure(offload);
+        self.stalls.threshold = stall_threshold;
     }
 
     /// Waits for events, at most this long, and does what there is to do. False once shutdown is complete.
@@ -209,6 +267,9 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         waited?;
         self.resume(resumable);
         self.accept_waiting();
+        if self.workspace.lane.post.has_letters() {
+            self.deliver();
+        }
         while let Some(index) = self.timers.pop_due(self.now) {
             self.handle_timer(index);
         }
@@ -216,12 +277,15 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             self.go_on_shutting_down();
         }
         self.free.append(&mut self.freed);
+        if self.workspace.requests != self.stalls.requests && self.stalls.threshold != Duration::MAX {
+            self.look_for_stall();
+        }
         Ok(self.stage != Stage::Stopped)
     }
 
     /// How long to wait for events when nothing else is to be done.
     fn timeout(&self, timeout_max: Option<Duration>) -> Option<Duration> {
-        if !self.resumable.is_empty() || self.can_accept() {
+        if !self.resumable.is_empty() || self.can_accept() || self.workspace.lane.post.has_letters() {
             return Some(Duration::ZERO);
         }
         let mut wake = self.timers.next_due();
@@ -243,6 +307,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     fn read_clocks(&mut self) {
         self.now = self.net.now();
+        self.stalls.since = self.now;
         self.idle_bucket = Bucket::of(self.now.after(self.limits.idle_timeout));
         if self.now >= self.second_end {
             // The other clock is asked only when its second must have changed, so that it may step back or forward
@@ -292,10 +357,19 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     /// A connection's share of the turn: output that waits, input that is held, input that can be received.
     fn serve(&mut self, index: u32) {
-        let Some(open) = self.slots[index as usize].open.as_mut() else { return };
+        let slot = &mut self.slots[index as usize];
+        let token = Token::new(index, slot.generation);
+        let Some(open) = slot.open.as_mut() else { return };
         let limits = &self.limits;
-        let mut turn =
-            Turn { workspace: &mut self.workspace, routes: self.routes, state: &mut self.state, limits, now: self.now };
+        self.workspace.lane.owner = token.0;
+        let mut turn = Turn {
+            workspace: &mut self.workspace,
+            routes: self.routes,
+            state: &mut self.state,
+            limits,
+            now: self.now,
+            ran: self.stalls.ran,
+        };
         if open.connection.can_go_on(limits) {
             open.connection.handle_resume(&mut turn);
         }
@@ -321,7 +395,72 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                 }
             }
         }
+        self.stalls.ran = turn.ran;
+        if open.read_closed {
+            open.connection.handle_hangup(limits);
+        }
         self.settle(index);
+        if self.stalls.watching {
+            self.look_for_stall();
+        }
+    }
+
+    /// Hands the letters that came to whom they are for. All of them: one wake-up stands for many.
+    #[cold]
+    fn deliver(&mut self) {
+        if self.stalls.threshold != Duration::MAX {
+            self.look_for_stall();
+        }
+        let mut letters = self.workspace.lane.post.take().into_iter().peekable();
+        while let Some(letter) = letters.next() {
+            letter.arrive();
+            let (owner, number) = (letter.owner(), letter.number());
+            let token = Token(owner);
+            let Some(slot) = self.slots.get_mut(token.index() as usize) else { continue };
+            let Some(open) = slot.open.as_mut().filter(|_| slot.generation == token.generation()) else { continue };
+            self.workspace.lane.owner = owner;
+            let mut turn = Turn {
+                workspace: &mut self.workspace,
+                routes: self.routes,
+                state: &mut self.state,
+                limits: &self.limits,
+                now: self.now,
+                ran: self.stalls.ran,
+            };
+            open.connection.handle_letter(number, letter.content, &mut turn);
+            if open.read_closed {
+                open.connection.handle_hangup(&self.limits);
+            }
+            // Several letters for one connection leave in one send.
+            let more = letters.peek().is_some_and(|next| next.owner() == owner);
+            if !more || self.workspace.output.len() > self.limits.output_bytes_max {
+                self.settle(token.index());
+            }
+        }
+        if self.stalls.threshold != Duration::MAX {
+            self.stalls.ran = None;
+            self.look_for_stall();
+        }
+    }
+
+    /// Whether somebody held up the loop since the last look.
+    #[cold]
+    fn look_for_stall(&mut self) {
+        let now = self.net.now();
+        let stalls = &mut self.stalls;
+        let took = Duration::from_millis(now.0.saturating_sub(stalls.since.0));
+        let served = self.workspace.requests - stalls.requests;
+        let ran = stalls.ran.take().filter(|_| served <= 1);
+        (stalls.since, stalls.requests) = (now, self.workspace.requests);
+        stalls.watching = now < stalls.watch_until;
+        if took < stalls.threshold {
+            return;
+        }
+        stalls.watch_until = now.after(WATCH);
+        stalls.watching = true;
+        self.stats.stalls += 1;
+        let route = ran.map(|row| (row.method, row.pattern));
+        tell(&mut self.hook, Event::Stalled { route, took });
     }
 
     /// Sends what a connection has to say, and leaves it as it should be until the next event.
@@ -387,18 +526,19 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             }
             Next::Close(reason) => return self.close(index, reason),
         }
-        if let Stage::Closing { hush, .. } = self.stage
-            && !open.readable
-            && let Some(since) = open.connection.idle_since()
-            && (hush == HUSHED || self.now >= since.after(REQUEST_GRACE))
-        {
-            if open.parting {
-                return self.close(index, CloseReason::Drained);
+        let may_part = match self.stage {
+            Stage::Closing { hush, .. } if !open.readable => {
+                let is_quiet = |since: Tick| hush == HUSHED || self.now >= since.after(REQUEST_GRACE);
+                open.connection.idle_since().is_some_and(is_quiet)
             }
-            // It was busy when the others were read once more.
-            open.parting = true;
-            open.readable = true;
+            _ => false,
+        };
+        if may_part && open.parting {
+            return self.close(index, CloseReason::Drained);
         }
+        // It was busy, or not quiet for long enough, when the others were read once more.
+        open.readable |= may_part;
+        open.parting = may_part;
         let watch = open.connection.wants_write();
         let asked = match (open.registered, watch && !open.watches_writable) {
             // Not before its first turn: one that is over by then needs no registration.
@@ -431,7 +571,9 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             // What it is waited for may be there already.
             self.serve(index);
         }
-        let Some(open) = self.slots[index as usize].open.as_mut() else { return };
+        let slot = &mut self.slots[index as usize];
+        self.workspace.lane.owner = Token::new(index, slot.generation).0;
+        let Some(open) = slot.open.as_mut() else { return };
         match open.connection.deadline(&self.limits) {
             Some(deadline) if deadline > self.now => return self.timers.set(index, deadline, self.now),
             _ => {}
@@ -442,6 +584,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             state: &mut self.state,
             limits: &self.limits,
             now: self.now,
+            ran: None,
         };
         open.connection.handle_timeout(&mut turn);
         self.settle(index);
@@ -456,7 +599,11 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         self.timers.remove(index);
         connection.release(&mut self.workspace.pool);
         // Where the peer does not take what it is sent, the system should not go on trying for minutes.
-        let reset = matches!(reason, CloseReason::WriteTimeout | CloseReason::DrainTimeout) && connection.wants_write();
+        let gives_up = matches!(
+            reason,
+            CloseReason::WriteTimeout | CloseReason::DrainTimeout | CloseReason::StreamTooSlow | CloseReason::PeerLeft
+        );
+        let reset = gives_up && connection.wants_write();
         self.net.close(socket, reset);
         self.stats.open -= 1;
         // There is a descriptor again.
@@ -624,8 +771,26 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                 open.readable = true;
                 open.parting = true;
                 self.serve(index);
+            } else if open.connection.is_waiting() {
+                self.drain_stream(index);
             }
         }
+    }
+
+    fn drain_stream(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        self.workspace.lane.owner = Token::new(index, slot.generation).0;
+        let Some(open) = slot.open.as_mut() else { return };
+        let mut turn = Turn {
+            workspace: &mut self.workspace,
+            routes: self.routes,
+            state: &mut self.state,
+            limits: &self.limits,
+            now: self.now,
+            ran: None,
+        };
+        open.connection.handle_drain(&mut turn);
+        self.settle(index);
     }
 
     // ---- for the owner of the loop -------------------------------------------------------------------------------
@@ -647,6 +812,12 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         self.state
     }
 
+    /// For tests and simulations, which drive it by hand.
+    #[cfg(test)]
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
     pub(crate) fn net(&self) -> &N {
         &self.net
     }
@@ -655,6 +826,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         Stats {
             requests: self.workspace.requests,
             panics: self.workspace.panics,
+            refused_work: self.workspace.refused_work,
             held_bytes: self.workspace.pool.held_bytes(),
             ..self.stats
         }

@@ -12,11 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::limits::Limits;
-use crate::route::Table;
+use crate::route::{Routes, Table};
 
 mod event;
 pub(crate) mod event_loop;
 pub(crate) mod net;
+pub(crate) mod offload;
 #[cfg(unix)]
 mod signals;
 mod sockets;
@@ -26,9 +27,11 @@ pub(crate) mod timers;
 mod trusted;
 #[cfg(unix)]
 mod unix;
+mod workers;
 
 pub use event::{Event, Level, Stats};
 use event_loop::{EventLoop, Hook};
+pub use offload::Offload;
 use sockets::{Listener, Mailbox, Sockets};
 use trusted::Trusted;
 
@@ -93,6 +96,10 @@ pub struct Server {
     /// How long after a signal the listeners close; none if signals are not ours.
     signal_delay: Option<Duration>,
     trusted: Trusted,
+    offload: Offload,
+    stall_threshold: Duration,
+    /// How it listens, if its listener was made here.
+    listen: Option<Listen>,
 }
 
 impl Server {
@@ -117,7 +124,9 @@ impl Server {
     /// # Errors
     /// As for [`bind`](Server::bind).
     pub fn bind_with(address: impl ToSocketAddrs, options: &Listen) -> io::Result<Server> {
-        Server::from_listener(sockets::bind(address.to_socket_addrs()?, options)?)
+        let mut server = Server::from_listener(sockets::bind(address.to_socket_addrs()?, options)?)?;
+        server.listen = Some(options.clone());
+        Ok(server)
     }
 
     /// Takes over a listener that was made elsewhere, or was inherited. It is made non-blocking, and `TCP_NODELAY` is
@@ -161,6 +170,9 @@ impl Server {
             hook: None,
             signal_delay: None,
             trusted: Trusted::default(),
+            offload: Offload::DEFAULT,
+            stall_threshold: STALL_THRESHOLD,
+            listen: None,
         })
     }
 
@@ -254,6 +266,8 @@ impl Server {
     #[must_use]
     pub fn and(mut self, mut other: Server) -> Server {
         self.sockets.take_listeners(&mut other.sockets);
+        // Workers would not know how to listen there once more.
+        self.listen = None;
         self
     }
 
@@ -343,6 +357,26 @@ impl Server {
         self
     }
 
+    /// Replaces [`Offload::DEFAULT`]: the threads for [`Later::offload`](crate::Later::offload).
+    #[must_use]
+    pub fn offload(mut self, offload: Offload) -> Server {
+        self.offload = offload;
+        self
+    }
+
+    /// How long a handler may keep the loop from everybody else before it is counted ([`Stats::stalls`]) and told with
+    /// its route ([`Event::Stalled`]). Default 50 ms. Such work belongs into [`Later::offload`](crate::Later::offload).
+    ///
+    /// It costs one look at the clock for each turn of the loop, not for each request. So the first time, if several
+    /// requests had their turn together, it is told that there was a stall and not whose; for a minute after each stall
+    /// the clock is read for every connection that is served, and the next one is told with its route.
+    /// [`Duration::MAX`] switches it off.
+    #[must_use]
+    pub fn stall_threshold(mut self, threshold: Duration) -> Server {
+        self.stall_threshold = threshold;
+        self
+    }
+
     /// A handle that stops the server, from any thread, before or after the start.
     pub fn handle(&self) -> Handle {
         Handle { mailbox: self.sockets.mailbox() }
@@ -355,14 +389,20 @@ impl Server {
     pub fn start<T: Table<S>, S: 'static>(self, table: T, state: S) -> io::Result<Running<S>> {
         // A table is a name for its rows.
         let _ = table;
-        let Server { mut sockets, limits, hook, signal_delay, trusted } = self;
+        self.start_rows(T::ROUTES, state, 1)
+    }
+
+    /// Starts one of `loops` loops that share the descriptors of the process.
+    fn start_rows<S: 'static>(self, routes: &'static Routes<S>, state: S, loops: usize) -> io::Result<Running<S>> {
+        let Server { mut sockets, limits, hook, signal_delay, trusted, offload, stall_threshold, .. } = self;
         limits.check().map_err(|rule| io::Error::new(io::ErrorKind::InvalidInput, format!("Limits: {rule}")))?;
         sockets.listen(signal_delay)?;
-        let connections_max = sockets::descriptors_max().map_or(usize::MAX, connections_for);
+        let connections_max = sockets::descriptors_max().map_or(usize::MAX, connections_for) / loops;
         let places: Vec<_> = sockets.places().collect();
         let mailbox = sockets.mailbox();
-        let mut events = EventLoop::new(sockets, T::ROUTES, state, limits, connections_max, hook);
+        let mut events = EventLoop::new(sockets, routes, state, limits, connections_max, hook);
         events.trust(trusted);
+        events.configure(offload, stall_threshold);
         for place in &places {
             events.tell_listening(place.address, place.path.as_deref());
         }
@@ -389,6 +429,8 @@ impl fmt::Debug for Server {
         f.debug_struct("Server").field("local_addr", &self.local_addr()).finish_non_exhaustive()
     }
 }
+
+const STALL_THRESHOLD: Duration = Duration::from_millis(50);
 
 /// Some descriptors are left to the program, but never more than half of them.
 fn connections_for(descriptors: usize) -> usize {
@@ -434,7 +476,11 @@ impl<S: 'static> Running<S> {
     /// # Errors
     /// The system refuses to wait for events.
     pub fn poll_once(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
-        self.events.turn(timeout)
+        let goes_on = self.events.turn(timeout);
+        if self.mailbox.has_questions() {
+            self.mailbox.answer_questions(self.events.stats());
+        }
+        goes_on
     }
 
     /// The state that handlers work on.
@@ -505,6 +551,18 @@ impl Handle {
     /// [`serve`](Server::serve) returns.
     pub fn shutdown(&self) {
         self.shutdown_after(Duration::ZERO);
+    }
+
+    /// Asks the server for its counters; those of all workers, added up. None if it does not answer within a second.
+    ///
+    /// Not from a handler: its loop would wait for itself.
+    pub fn stats(&self) -> Option<Stats> {
+        let answers = self.mailbox.ask_for_stats();
+        let mut sum = Stats::default();
+        for answer in answers {
+            sum = sum + answer.recv_timeout(Duration::from_secs(1)).ok()?;
+        }
+        Some(sum)
     }
 
     /// Announces a shutdown. [`Request::is_draining`](crate::Request::is_draining) is true at once, so that a readiness

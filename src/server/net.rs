@@ -81,6 +81,12 @@ pub(crate) trait Net {
     /// How soon somebody outside wants the listener to close, if anybody does. Each wish is told once.
     fn shutdown_asked(&mut self) -> Option<Duration>;
 
+    /// What other threads call to make [`wait`](Net::wait) return: there are letters. Not needed where a turn follows
+    /// anyway.
+    fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
+        Box::new(|| {})
+    }
+
     /// A clock that never goes back.
     fn now(&mut self) -> Tick;
 

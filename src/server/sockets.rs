@@ -9,21 +9,22 @@ use std::os::unix::net::UnixListener;
 #[cfg(unix)]
 use std::path::Path;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Registry, Waker};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use super::Listen;
 use super::net::{Net, Ready, Token};
 #[cfg(unix)]
 use super::signals::Signals;
 #[cfg(unix)]
 use super::unix::SocketFile;
+use super::{Listen, Stats};
 use crate::connection::Tick;
+use crate::later::locked;
 
 /// Events taken from the system at a time. More wait there; they are not lost.
 const EVENTS_PER_WAIT: usize = 256;
@@ -139,7 +140,7 @@ impl Sockets {
             events: Events::with_capacity(EVENTS_PER_WAIT),
             listeners: vec![listener],
             next_listener: 0,
-            mailbox: Arc::new(Mailbox { waker, shutdown_ms: AtomicU64::new(NOTHING) }),
+            mailbox: Arc::new(Mailbox::new(waker)),
             #[cfg(unix)]
             signals: None,
             signal_delay: Duration::ZERO,
@@ -217,14 +218,71 @@ pub(crate) struct Mailbox {
     waker: Waker,
     /// The soonest shutdown that was asked for.
     shutdown_ms: AtomicU64,
+    /// Who wants to know the counters.
+    questions: Mutex<Vec<mpsc::Sender<Stats>>>,
+    asked: AtomicBool,
+    /// Those of the other workers, which get the same wishes.
+    others: Mutex<Vec<Arc<Mailbox>>>,
 }
 
 const NOTHING: u64 = u64::MAX;
 
 impl Mailbox {
+    fn new(waker: Waker) -> Mailbox {
+        Mailbox {
+            waker,
+            shutdown_ms: AtomicU64::new(NOTHING),
+            questions: Mutex::default(),
+            asked: AtomicBool::new(false),
+            others: Mutex::default(),
+        }
+    }
+
+    /// From now on the other one gets all wishes too, and now the one that is there.
+    pub(crate) fn link(&self, other: Arc<Mailbox>) {
+        let mut others = locked(&self.others);
+        match self.shutdown_ms.load(Ordering::Acquire) {
+            NOTHING => {}
+            delay_ms => other.ask_for_shutdown(Duration::from_millis(delay_ms)),
+        }
+        others.push(other);
+    }
+
+    /// Where the counters will come from, those of the other workers included.
+    pub(crate) fn ask_for_stats(&self) -> Vec<mpsc::Receiver<Stats>> {
+        let (sender, receiver) = mpsc::channel();
+        locked(&self.questions).push(sender);
+        self.asked.store(true, Ordering::Release);
+        self.wake();
+        let mut receivers = vec![receiver];
+        for other in &*locked(&self.others) {
+            receivers.append(&mut other.ask_for_stats());
+        }
+        receivers
+    }
+
+    #[inline]
+    pub(crate) fn has_questions(&self) -> bool {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn answer_questions(&self, stats: Stats) {
+        self.asked.store(false, Ordering::Release);
+        for question in locked(&self.questions).drain(..) {
+            // Whoever asked may have given up.
+            let _ = question.send(stats);
+        }
+    }
+
     pub(crate) fn ask_for_shutdown(&self, delay: Duration) {
+        let others = locked(&self.others);
+        others.iter().for_each(|other| other.ask_for_shutdown(delay));
         let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(NOTHING).min(NOTHING - 1);
         self.shutdown_ms.fetch_min(delay_ms, Ordering::AcqRel);
+        self.wake();
+    }
+
+    fn wake(&self) {
         // It fails only once the loop is gone, or out of memory in the kernel; the wish stands for the next turn.
         let _ = self.waker.wake();
     }
@@ -312,6 +370,11 @@ impl Net for Sockets {
             NOTHING => None,
             delay_ms => Some(Duration::from_millis(delay_ms)),
         }
+    }
+
+    fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
+        let mailbox = self.mailbox();
+        Box::new(move || mailbox.wake())
     }
 
     #[inline]

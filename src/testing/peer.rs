@@ -217,11 +217,6 @@ impl Peer {
         self.reasons = u32::from(is_left);
     }
 
-    /// Bytes that the client has sent and the server has not read.
-    pub(crate) fn unread_len(&self) -> usize {
-        self.outbox.len() + self.inbox.len()
-    }
-
     /// Whether the client would send no more of its script, having been told of an end.
     fn gives_up(&self) -> bool {
         self.end.is_some() && !self.stubborn

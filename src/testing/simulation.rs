@@ -310,7 +310,6 @@ impl<S: 'static, const DRAINS: bool> Driver<S, DRAINS> {
         for view in self.events.views() {
             let client = view.socket.peer;
             let connection = view.connection;
-            world.note(|| format!("client {client}: deadline {:?}, {view:?}", connection.deadline(&self.limits)));
             let held = connection.held_bytes();
             self.held_bytes_peak = self.held_bytes_peak.max(held);
             // Answers made by value are the handlers' own memory.

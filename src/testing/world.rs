@@ -285,7 +285,7 @@ impl World {
         for _ in 0..RUN_OUT_STEPS_MAX {
             match self.outlook() {
                 Outlook::Now => self.pass(1),
-                Outlook::At(at_ms) => self.pass(at_ms - self.now_ms),
+                Outlook::At(at_ms) => self.pass(at_ms.saturating_sub(self.now_ms)),
                 Outlook::Never => return,
             }
             self.stir_all();
@@ -317,11 +317,6 @@ impl World {
         self.check_listener(timeout);
         self.progress = false;
         self.calls_in_turn = 0;
-        for peer in &mut self.peers {
-            if peer.log.settled.is_none() {
-                peer.log.settled = Some(Tick(self.now_ms));
-            }
-        }
         if self.random.chance(self.chaos.interrupt) {
             self.progress = true;
             return;
@@ -755,6 +750,9 @@ impl<const DRAINS: bool> Net for SimulatedNet<DRAINS> {
     fn now(&mut self) -> Tick {
         let world = &mut *self.0.borrow_mut();
         world.tick = Tick(world.now_ms);
+        for peer in &mut world.peers {
+            peer.log.settled.get_or_insert(world.tick);
+        }
         let (tick, second) = (world.tick, world.unix_ms / 1000);
         while world.seconds_seen.front().is_some_and(|(seen, _)| seen.0 + 1000 < tick.0) {
             world.seconds_seen.pop_front();

@@ -5,7 +5,10 @@ use crate::limits::Limits;
 use crate::reject::Reject;
 use crate::target::{self, Form};
 
-fn read(line: &str, host: &str) -> Result<(Form, String, Option<String>, Option<String>, bool), Reject> {
+/// Form, path, query, host, and whether the path holds an escape.
+type Read = (Form, String, Option<String>, Option<String>, bool);
+
+fn read(line: &str, host: &str) -> Result<Read, Reject> {
     let input = format!("{line} HTTP/1.1\r\n{host}\r\n");
     let mut slots = [const { MaybeUninit::uninit() }; 8];
     let (head, known) = head::parse(input.as_bytes(), &mut slots, &Limits::DEFAULT)?;

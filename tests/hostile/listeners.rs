@@ -2,13 +2,18 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpListener;
-use std::os::fd::{AsFd as _, OwnedFd};
+#[cfg(feature = "listenfd")]
+use std::os::fd::AsFd as _;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
+#[cfg(feature = "listenfd")]
 use std::process::Stdio;
 
 use sprat::{Event, Level, Server, routes};
 
-use crate::lab::{Folder, Process, assert_hello, connect, exchange, get, ms, read_answer, try_exchange, within};
+#[cfg(feature = "listenfd")]
+use crate::lab::within;
+use crate::lab::{Folder, Process, assert_hello, connect, exchange, get, ms, read_answer, try_exchange};
 
 fn connect_unix(path: &str) -> UnixStream {
     let stream = UnixStream::connect(path).expect("a listener");

@@ -312,8 +312,8 @@ fn counted(data: &Data) -> Option<Chart> {
         (name.to_owned(), bars)
     };
     let panels = figures.into_iter().map(panel).filter(|(_, bars)| !bars.is_empty()).collect();
-    let text = "Counted by valgrind and strace, as the slope between a shorter and a longer run on 8 connections: these figures \
-                repeat to a fraction of a percent on any machine. Instructions and allocations of native code only.";
+    let text = "Counted by valgrind and strace, as the slope between a shorter and a longer run on 8 connections: these \
+                hardly vary from run to run, also on a busy machine. Instructions and allocations of native code only.";
     let bars = Bars { title: "Counted per request (less is better)".into(), parts: None, number: plain, panels };
     chart("counts", "What happens in one request?", text, bars)
 }

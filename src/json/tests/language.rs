@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::super::{DEPTH_MAX, Kind, Tape, parse};
+use super::super::parse::DEPTH_MAX;
+use super::super::{Kind, Tape, parse};
 use super::{Any, accepted, malformed, read, well_formed};
 
 fn text(text: &str) -> Any {

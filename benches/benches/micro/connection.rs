@@ -1,7 +1,5 @@
 //! The whole connection machine on captured bytes: what a server does between `recv` and `send`.
 
-mod common;
-
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput};
@@ -9,7 +7,8 @@ use sprat::internals::Replay;
 use sprat_bench::app::{Api, App};
 use sprat_bench::inputs;
 
-fn connection(c: &mut Criterion) {
+/// See the module.
+pub fn connection(c: &mut Criterion) {
     let mut group = c.benchmark_group("connection");
     for name in inputs::NAMES {
         let (bytes, requests) = inputs::by_name(name).expect("a known name");
@@ -24,10 +23,4 @@ fn connection(c: &mut Criterion) {
         });
     }
     group.finish();
-}
-
-fn main() {
-    let mut c = common::criterion();
-    connection(&mut c);
-    c.final_summary();
 }

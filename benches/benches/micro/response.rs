@@ -1,7 +1,5 @@
 //! Answers to bytes, beside a `format!` of the same bytes.
 
-mod common;
-
 use std::hint::black_box;
 use std::io::Write as _;
 
@@ -9,7 +7,8 @@ use criterion::{Criterion, Throughput};
 use sprat::Status;
 use sprat::internals::Desk;
 
-fn responses(c: &mut Criterion) {
+/// See the module.
+pub fn responses(c: &mut Criterion) {
     let mut desk = Desk::new();
     let content = vec![b'x'; 4096];
     let mut group = c.benchmark_group("response");
@@ -41,10 +40,4 @@ fn responses(c: &mut Criterion) {
     });
     group.bench_function("4 KiB of bytes", |b| b.iter(|| desk.write(|response| response.body(black_box(&content)))));
     group.finish();
-}
-
-fn main() {
-    let mut c = common::criterion();
-    responses(&mut c);
-    c.final_summary();
 }

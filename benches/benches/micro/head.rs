@@ -1,7 +1,5 @@
 //! Heads: everything sprat does with one (scan, parse, target, Host, framing), beside the parser alone and others' ways.
 
-mod common;
-
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 
@@ -9,7 +7,8 @@ use criterion::{Criterion, Throughput};
 use sprat::{Limits, internals};
 use sprat_bench::inputs;
 
-fn heads(c: &mut Criterion) {
+/// See the module.
+pub fn heads(c: &mut Criterion) {
     for (name, head) in
         [("curl-43B", inputs::get()), ("browser-430B", inputs::browser()), ("proxied-1.5KB", inputs::proxied())]
     {
@@ -76,10 +75,4 @@ fn naive(head: &[u8]) -> Option<Vec<(String, String)>> {
         fields.push((name.to_lowercase(), value.trim().to_owned()));
     }
     Some(fields)
-}
-
-fn main() {
-    let mut c = common::criterion();
-    heads(&mut c);
-    c.final_summary();
 }

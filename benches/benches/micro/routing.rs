@@ -2,14 +2,12 @@
 //!
 //! A search asks for each path of a sample in turn, so that no branch predictor learns the one path by heart.
 
-mod common;
-
 use std::collections::HashMap;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput};
-use sprat::__private::OwnedTable;
 use sprat::Method;
+use sprat::internals::OwnedTable;
 
 /// A pattern for row `n`, and a path that it matches.
 fn row(n: usize) -> (String, String) {
@@ -26,7 +24,8 @@ fn row(n: usize) -> (String, String) {
     }
 }
 
-fn routing(c: &mut Criterion) {
+/// See the module.
+pub fn routing(c: &mut Criterion) {
     for count in [3, 100, 1000] {
         let rows: Vec<(String, String)> = (0..count).map(row).collect();
         let sample: Vec<&str> = (0..64).map(|n| &*rows[n * 7919 % count].1).collect();
@@ -57,10 +56,4 @@ fn each<'p, T>(paths: &[&'p str], mut find: impl FnMut(&'p str) -> T) {
     for path in paths {
         black_box(find(black_box(path)));
     }
-}
-
-fn main() {
-    let mut c = common::criterion();
-    routing(&mut c);
-    c.final_summary();
 }

@@ -1,14 +1,13 @@
 //! Where bodies end: framing from heads that differ in nothing else, and chunks decoded in place.
 
-mod common;
-
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput};
 use sprat::{Limits, internals};
 use sprat_bench::inputs;
 
-fn framing(c: &mut Criterion) {
+/// See the module.
+pub fn framing(c: &mut Criterion) {
     let mut group = c.benchmark_group("framing");
     group.throughput(Throughput::Elements(1));
     let fields = [
@@ -25,7 +24,8 @@ fn framing(c: &mut Criterion) {
     group.finish();
 }
 
-fn chunked(c: &mut Criterion) {
+/// See the module.
+pub fn chunked(c: &mut Criterion) {
     for (name, content, chunk) in
         [("64KiB in 4KiB", 64 << 10, 4 << 10), ("4KiB in 16B", 4 << 10, 16), ("100B in one", 100, 100)]
     {
@@ -53,11 +53,4 @@ fn naive(mut body: &[u8]) -> Option<Vec<u8>> {
         content.extend_from_slice(body.get(..size)?);
         body = body.get(size + 2..)?;
     }
-}
-
-fn main() {
-    let mut c = common::criterion();
-    framing(&mut c);
-    chunked(&mut c);
-    c.final_summary();
 }

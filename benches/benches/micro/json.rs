@@ -1,7 +1,5 @@
 //! JSON in and out, 32 B to 64 KiB, beside serde_json, both reading strings without copying them.
 
-mod common;
-
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput};
@@ -18,7 +16,8 @@ struct Resource<'r> {
 /// Bytes that sprat's receive buffers keep free behind a body.
 const PADDING_LEN: usize = 64;
 
-fn json(c: &mut Criterion) {
+/// See the module.
+pub fn json(c: &mut Criterion) {
     for len in [32, 64, 128, 256, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10] {
         let text = inputs::json(len);
         let mut padded = text.clone().into_bytes();
@@ -57,10 +56,4 @@ fn json(c: &mut Criterion) {
         });
         group.finish();
     }
-}
-
-fn main() {
-    let mut c = common::criterion();
-    json(&mut c);
-    c.final_summary();
 }

@@ -1,0 +1,507 @@
+//! Answers that are made elsewhere: the handle that a handler passes on, and the letters that come back for it.
+//!
+//! ```text
+//!   handler --Later--> state, another thread, the pool            any thread --letter--> Post --wake--> the loop
+//!                                                                 the loop: letter -> slot -> machine -> answer
+//! ```
+//!
+//! A letter names its owner (slot and generation) and the number of its ticket, and every ticket of a loop has a
+//! number of its own: what comes late, or twice, finds nobody. Starts no thread and wakes nobody by itself; see
+//! [`Outside`].
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use crate::rejection::Rejection;
+use crate::request::{FromRequest, Request, TheLater};
+use crate::response::{Respond, Response, Sent};
+use crate::stream::{Part, Stream, StreamHead};
+
+/// The right to answer a request once, later, from anywhere.
+///
+/// A handler takes it as an argument, and returns nothing. It can be kept in the state, moved to another thread, or
+/// spent at once on work for the [pool](crate::Offload). The connection keeps its place: what the client has pipelined
+/// behind the request waits until it is answered.
+///
+/// Dropped without an answer it answers 500, so that no client waits in vain. When the client leaves
+/// ([`is_closed`](Later::is_closed)), or [`Limits::answer_timeout`](crate::Limits::answer_timeout) passes, it does
+/// nothing any more. An answer can never reach another request.
+///
+/// ```
+/// use sprat::{Later, Status, routes};
+///
+/// #[derive(Default)]
+/// struct App { waiting: Vec<Later<App>> }
+///
+/// routes! {
+///     Api for App {
+///         GET  "/next" => next(later),
+///         POST "/news" => publish(text),
+///     }
+/// }
+///
+/// fn next(app: &mut App, later: Later<App>) {
+///     app.waiting.push(later);
+/// }
+///
+/// fn publish(app: &mut App, text: Vec<u8>) -> Status {
+///     for later in app.waiting.drain(..) {
+///         later.answer(text.clone());
+///     }
+///     Status::ACCEPTED
+/// }
+/// # let mut client = sprat::testing::Client::new(Api, App::default());
+/// # assert_eq!(client.post("/news", b"x").status(), 202);
+/// ```
+///
+/// A handler that can also refuse at once returns `Result<(), E>`.
+pub struct Later<S: 'static> {
+    ticket: Option<Arc<Ticket>>,
+    state: PhantomData<fn(&mut S)>,
+}
+
+impl<S: 'static> Later<S> {
+    pub(crate) fn new(ticket: Arc<Ticket>) -> Later<S> {
+        Later { ticket: Some(ticket), state: PhantomData }
+    }
+
+    /// Answers.
+    pub fn answer<R: Respond + Send + 'static>(self, answer: R) {
+        self.post(Content::Answer(Box::new(move |_, response| answer.respond(response))));
+    }
+
+    /// Answers with what the closure makes of the state, in the server's thread.
+    pub fn answer_with<R: Respond>(self, make: impl FnOnce(&mut S) -> R + Send + 'static) {
+        self.post(Content::Answer(Box::new(move |state, response| make(own::<S>(state)).respond(response))));
+    }
+
+    /// Calls the closure in the server's thread, with the state and this right to answer.
+    pub fn call(self, then: impl FnOnce(&mut S, Later<S>) + Send + 'static) {
+        let Some(ticket) = self.ticket.clone() else { return };
+        ticket.post(Content::Call(Box::new(move |state| then(own::<S>(state), self))));
+    }
+
+    /// Has `work` done by the pool of threads, and `then` called in the server's thread to answer with its result.
+    ///
+    /// Without a place in the pool's queue the answer is 503 with `Retry-After`, at once. Work that nobody has begun
+    /// when the client leaves is dropped. A panic in it answers 500. See [`Offload`](crate::Offload).
+    ///
+    /// ```
+    /// use sprat::{Later, Status, routes};
+    ///
+    /// struct App { logins: u64 }
+    /// routes! { Api for App { POST "/login" => login(later, password), } }
+    ///
+    /// fn login(_: &mut App, later: Later<App>, password: Vec<u8>) {
+    ///     later.offload(move || slow_hash(&password), |app, hash| match hash {
+    ///         0xa9 => { app.logins += 1; Status::OK }
+    ///         _ => Status::UNAUTHORIZED,
+    ///     });
+    /// }
+    /// # fn slow_hash(password: &[u8]) -> u8 { password.iter().fold(0, |hash, &byte| hash ^ byte.rotate_left(1)) }
+    /// # let mut client = sprat::testing::Client::new(Api, App { logins: 0 });
+    /// # assert_eq!(client.post("/login", b"wrong").status(), 401);
+    /// ```
+    pub fn offload<T, R>(
+        self,
+        work: impl FnOnce() -> T + Send + 'static,
+        then: impl FnOnce(&mut S, T) -> R + Send + 'static,
+    ) where
+        T: Send + 'static,
+        R: Respond,
+    {
+        self.submit(move |later| {
+            let result = work();
+            later.answer_with(move |state| then(state, result));
+        });
+    }
+
+    /// As [`offload`](Later::offload); `then` gets the right to answer too, for more work, or for another time.
+    pub fn offload_then<T: Send + 'static>(
+        self,
+        work: impl FnOnce() -> T + Send + 'static,
+        then: impl FnOnce(&mut S, T, Later<S>) + Send + 'static,
+    ) {
+        self.submit(move |later| {
+            let result = work();
+            later.call(move |state, later| then(state, result, later));
+        });
+    }
+
+    fn submit(self, work: impl FnOnce(Later<S>) + Send + 'static) {
+        let Some(ticket) = self.ticket.clone() else { return };
+        let job = Job { ticket: Arc::clone(&ticket), queued: None, run: Box::new(move || work(self)) };
+        if let Err(job) = ticket.post.outside.submit(job) {
+            job.refuse();
+        }
+    }
+
+    /// Answers in parts.
+    pub fn stream(mut self, head: StreamHead) -> Stream {
+        // There is one until the right is spent, which takes `self`.
+        let ticket = self.ticket.take().unwrap_or_else(Ticket::nobodys);
+        Stream::begin(ticket, head)
+    }
+
+    /// Whether nobody waits for the answer any more: the client left, or the time was over.
+    pub fn is_closed(&self) -> bool {
+        self.ticket.as_ref().is_none_or(|ticket| ticket.is_closed())
+    }
+
+    fn post(mut self, content: Content) {
+        if let Some(ticket) = self.ticket.take() {
+            ticket.post(content);
+        }
+    }
+}
+
+impl<S: 'static> Drop for Later<S> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            ticket.post(Content::Dropped { panicking: std::thread::panicking() });
+        }
+    }
+}
+
+impl<S: 'static> fmt::Debug for Later<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Later").field("is_closed", &self.is_closed()).finish_non_exhaustive()
+    }
+}
+
+impl<'r, S: 'static> FromRequest<'r, S> for Later<S> {
+    type Takes = TheLater;
+    fn from_request(_: &Request<'r>, ticket: TicketPart, _: &mut S) -> Result<Self, Rejection> {
+        Ok(Later::new(ticket.0))
+    }
+}
+
+/// The state of a loop, which is of the type that the `Later` was made for.
+fn own<S: 'static>(state: &mut dyn Any) -> &mut S {
+    match state.downcast_mut() {
+        Some(state) => state,
+        None => unreachable!("a ticket comes back to the loop that gave it out"),
+    }
+}
+
+/// What an argument that answers later is made from; see [`TheLater`].
+#[derive(Debug)]
+pub struct TicketPart(pub(crate) Arc<Ticket>);
+
+/// One request that is answered later, as both sides know it.
+pub(crate) struct Ticket {
+    post: Arc<Post>,
+    /// The slot and the generation of its connection.
+    owner: u64,
+    /// No other ticket of the loop has it.
+    pub(crate) number: u64,
+    /// Nobody waits for more.
+    closed: AtomicBool,
+    /// Bytes of parts that are on their way to the socket, but for those in `unsent`.
+    queued: AtomicUsize,
+    /// Of these, bytes that the loop has written since it last said what the peer has not taken.
+    arrived: AtomicUsize,
+    /// Bytes that the peer has not taken.
+    unsent: AtomicUsize,
+    room: (Mutex<()>, Condvar),
+}
+
+impl Ticket {
+    fn nobodys() -> Arc<Ticket> {
+        Lane::default().new_ticket()
+    }
+
+    pub(crate) fn post(self: &Arc<Ticket>, content: Content) {
+        self.post.send(Letter { ticket: Arc::clone(self), content });
+    }
+
+    /// Posts one part to each of these, and wakes each loop once.
+    pub(crate) fn post_parts(tickets: Vec<Arc<Ticket>>, part: &Part) {
+        let Some(first) = tickets.first() else { return };
+        let post = Arc::clone(&first.post);
+        let letter = |ticket| Letter { ticket, content: Content::Part(part.clone()) };
+        let (own, others): (Vec<_>, Vec<_>) = tickets.into_iter().partition(|ticket| Arc::ptr_eq(&ticket.post, &post));
+        post.send_all(own.into_iter().map(letter));
+        for ticket in others {
+            Arc::clone(&ticket.post).send(letter(ticket));
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.tell_room();
+    }
+
+    /// Bytes on their way to the peer.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queued.load(Ordering::Acquire).saturating_add(self.unsent.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn add_queued(&self, len: usize) {
+        self.queued.fetch_add(len, Ordering::AcqRel);
+    }
+
+    /// The loop has offered all that arrived to the socket, and this is what it did not take.
+    pub(crate) fn set_unsent(&self, len: usize) {
+        let arrived = self.arrived.swap(0, Ordering::AcqRel);
+        let before = self.unsent.swap(len, Ordering::AcqRel);
+        self.queued.fetch_sub(arrived, Ordering::AcqRel);
+        if arrived > 0 || before != len {
+            self.tell_room();
+        }
+    }
+
+    fn tell_room(&self) {
+        let (lock, changed) = &self.room;
+        drop(locked(lock));
+        changed.notify_all();
+    }
+
+    /// Waits until `ready`, or until the time is over.
+    pub(crate) fn wait_until(&self, timeout: Duration, ready: impl Fn(&Ticket) -> bool) -> bool {
+        let ends = Instant::now().checked_add(timeout);
+        let (lock, changed) = &self.room;
+        let mut guard = locked(lock);
+        loop {
+            if ready(self) {
+                return true;
+            }
+            let left = ends.map_or(Duration::MAX, |ends| ends.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return false;
+            }
+            guard = match changed.wait_timeout(guard, left) {
+                Ok((guard, _)) => guard,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+    }
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ticket({})", self.number)
+    }
+}
+
+/// What comes back for a ticket.
+pub(crate) struct Letter {
+    ticket: Arc<Ticket>,
+    pub(crate) content: Content,
+}
+
+impl Letter {
+    pub(crate) fn owner(&self) -> u64 {
+        self.ticket.owner
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.ticket.number
+    }
+
+    /// The loop has it now.
+    pub(crate) fn arrive(&self) {
+        if let Content::Part(part) = &self.content {
+            self.ticket.arrived.fetch_add(part.len(), Ordering::AcqRel);
+        }
+    }
+}
+
+/// Writes an answer with the state of the loop.
+pub(crate) type Answer = Box<dyn for<'s, 'r> FnOnce(&'s mut dyn Any, Response<'r>) -> Sent<'r> + Send>;
+
+/// Something to be called with the state of the loop.
+pub(crate) type Call = Box<dyn FnOnce(&mut dyn Any) + Send>;
+
+pub(crate) enum Content {
+    Answer(Answer),
+    /// The right to answer is inside.
+    Call(Call),
+    Begin(Box<StreamHead>),
+    Part(Part),
+    End,
+    /// No more parts, though there should be.
+    Abort,
+    /// The peer takes the parts too slowly.
+    TooSlow,
+    /// The right to answer was dropped.
+    Dropped {
+        panicking: bool,
+    },
+    /// There was no place in the queue.
+    Busy,
+}
+
+/// Work for the pool.
+pub(crate) struct Job {
+    ticket: Arc<Ticket>,
+    /// When it was put into the queue.
+    pub(crate) queued: Option<Instant>,
+    run: Box<dyn FnOnce() + Send>,
+}
+
+impl Job {
+    /// Whether nobody waits for the result.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.ticket.is_closed()
+    }
+
+    pub(crate) fn run(self) {
+        (self.run)();
+    }
+
+    /// Answers that there is no room for it.
+    pub(crate) fn refuse(self) {
+        // Dropping the job drops its `Later`, whose letter comes behind this one and finds nobody.
+        self.ticket.post(Content::Busy);
+    }
+}
+
+/// What a loop is to other threads, as far as letters need it.
+pub(crate) trait Outside: Send + Sync {
+    /// Makes the loop look at its letters.
+    fn wake(&self);
+
+    /// Hands work to the pool.
+    ///
+    /// # Errors
+    /// The work, if there is no room for it.
+    fn submit(&self, job: Job) -> Result<(), Job>;
+
+    /// The loop is gone.
+    fn close(&self);
+}
+
+/// Where letters wait for the loop. One wake-up for all that come before it looks.
+pub(crate) struct Post {
+    /// None once the loop is gone.
+    letters: Mutex<Option<Vec<Letter>>>,
+    posted: AtomicBool,
+    outside: Box<dyn Outside>,
+}
+
+impl Post {
+    pub(crate) fn new(outside: Box<dyn Outside>) -> Post {
+        Post { letters: Mutex::new(Some(Vec::new())), posted: AtomicBool::new(false), outside }
+    }
+
+    fn send(&self, letter: Letter) {
+        self.send_all([letter]);
+    }
+
+    fn send_all(&self, new: impl IntoIterator<Item = Letter>) {
+        let mut letters = locked(&self.letters);
+        let Some(waiting) = letters.as_mut() else {
+            // Dropping what is refused may post again.
+            drop(letters);
+            return;
+        };
+        waiting.extend(new);
+        drop(letters);
+        if !self.posted.swap(true, Ordering::AcqRel) {
+            self.outside.wake();
+        }
+    }
+
+    /// Whether letters may have come since the last [`take`](Post::take).
+    #[inline]
+    pub(crate) fn has_letters(&self) -> bool {
+        self.posted.load(Ordering::Acquire)
+    }
+
+    /// All that came.
+    pub(crate) fn take(&self) -> Vec<Letter> {
+        // In this order: who posts after the swap wakes the loop again.
+        self.posted.store(false, Ordering::Release);
+        locked(&self.letters).as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The loop is gone.
+    pub(crate) fn close(&self) {
+        let letters = locked(&self.letters).take();
+        drop(letters);
+        self.outside.close();
+    }
+}
+
+impl fmt::Debug for Post {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Post").field("has_letters", &self.has_letters()).finish_non_exhaustive()
+    }
+}
+
+/// A lock that a panic elsewhere does not spoil: what it guards is whole between two statements.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Gives out the tickets of a loop.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) post: Arc<Post>,
+    /// Who is served now.
+    pub(crate) owner: u64,
+    next: u64,
+    /// The ticket that the handler being called has taken.
+    pub(crate) taken: Option<Arc<Ticket>>,
+}
+
+impl Lane {
+    pub(crate) fn new(outside: Box<dyn Outside>) -> Lane {
+        Lane { post: Arc::new(Post::new(outside)), owner: 0, next: 0, taken: None }
+    }
+
+    #[cold]
+    pub(crate) fn new_ticket(&mut self) -> Arc<Ticket> {
+        self.next += 1;
+        let ticket = Arc::new(Ticket {
+            post: Arc::clone(&self.post),
+            owner: self.owner,
+            number: self.next,
+            closed: AtomicBool::new(false),
+            queued: AtomicUsize::new(0),
+            arrived: AtomicUsize::new(0),
+            unsent: AtomicUsize::new(0),
+            room: (Mutex::new(()), Condvar::new()),
+        });
+        self.taken = Some(Arc::clone(&ticket));
+        ticket
+    }
+
+    /// The request was answered in another way.
+    #[cold]
+    pub(crate) fn void(&mut self) {
+        if let Some(ticket) = self.taken.take() {
+            ticket.close();
+        }
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        self.post.close();
+    }
+}
+
+/// Of a machine without a driver: letters wait, and there is no pool.
+impl Default for Lane {
+    fn default() -> Lane {
+        struct Nobody;
+        impl Outside for Nobody {
+            fn wake(&self) {}
+            fn submit(&self, job: Job) -> Result<(), Job> {
+                Err(job)
+            }
+            fn close(&self) {}
+        }
+        Lane::new(Box::new(Nobody))
+    }
+}
