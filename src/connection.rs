@@ -627,6 +627,7 @@ impl Connection {
     }
 
     /// Whether a budget stopped it: input that could be served is held.
+    #[cfg(any(test, feature = "internals"))]
     pub(crate) fn is_behind(&self) -> bool {
         self.more
     }

@@ -519,7 +519,7 @@ pub struct Taken;
 #[derive(Debug)]
 pub struct Deferred<'r>(Response<'r>);
 
-/// A request in the parts that arguments are taken from. `B` is [`Body`] or [`Taken`], `W` is [`Response`] or `Taken`.
+/// A request in the parts that arguments are taken from. `B` is [`Body`] or `Taken`, `W` is [`Response`] or `Taken`.
 #[derive(Debug)]
 pub struct Parts<'r, B = Body<'r>, W = Response<'r>> {
     pub(crate) request: Request<'r>,

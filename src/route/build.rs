@@ -173,7 +173,7 @@ const fn refuse_row(method: &str, pattern: &str, sentence: &str) -> ! {
     panic!("{}", Text::of_row(method, pattern).and(sentence).as_str())
 }
 
-/// Which parameter of the pattern the argument of this name is, or [`row::NO_PARAM`](super::row::NO_PARAM).
+/// Which parameter of the pattern the argument of this name is, or `row::NO_PARAM`.
 pub const fn place(pattern: &str, name: &str) -> usize {
     match pattern::place(pattern, name) {
         Some(place) => place,

@@ -85,6 +85,7 @@ impl Log {
     }
 
     /// When the count of received bytes came to `count`.
+    #[cfg(any(test, feature = "internals"))]
     pub(crate) fn when(&self, count: u64) -> Option<Tick> {
         let at = self.received.partition_point(|(so_far, _)| *so_far < count);
         self.received.get(at).map(|(_, tick)| *tick)
