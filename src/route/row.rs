@@ -72,7 +72,7 @@ pub struct Source<const PLACE: usize>;
     message = "`{Self}` cannot be taken from a request",
     label = "this argument is no path parameter, so its type must implement `sprat::FromRequest`",
     note = "a path parameter stands in braces in the pattern, under the name of the argument",
-    note = "`Json<T>`, `Query<T>` and `Form<T>` need `#[derive(serde::Deserialize)]` on `T`, and `Option<T>` needs \
+    note = "`Json<T>`, `Query<T>` and `Form<T>` need `#[derive(Deserialize)]` on `T`, and `Option<T>` needs \
             `sprat::Optional`"
 )]
 pub trait Argument<'r, S: ?Sized>: FromRequest<'r, S> {}
