@@ -30,9 +30,9 @@ pub struct Request<'r>(pub(crate) &'r Received<'r>);
 /// What is known of a request before its body.
 #[derive(Debug)]
 pub(crate) struct Received<'r> {
-    pub(crate) head: Head<'r>,
+    pub(crate) head: &'r Head<'r>,
     pub(crate) known: &'r Known<'r>,
-    pub(crate) target: Target<'r>,
+    pub(crate) target: &'r Target<'r>,
     pub(crate) has_body: bool,
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) draining: bool,
@@ -68,7 +68,7 @@ impl<'r> Request<'r> {
 
     /// The host that is asked for, with its port: from an absolute-form target, else from the Host field.
     pub fn host(&self) -> Option<&'r str> {
-        target::host(&self.0.head, self.0.target.form, self.0.known.host)
+        target::host(self.0.head, self.0.target.form, self.0.known.host)
     }
 
     /// The version that the client speaks.

@@ -34,16 +34,25 @@ pub(crate) enum Asked {
     Later,
 }
 
-/// The content type of an answer that gave none: its field line, and the name of the field that follows.
-#[derive(Clone, Copy, Debug)]
+/// The content type of an answer that gave none: its field line, and the name of the field that follows, padded so that
+/// it is copied by a few stores of fixed size.
+#[derive(Debug)]
 pub(crate) struct MediaType {
-    line_and_length: &'static str,
+    padded: [u8; 64],
+    len: usize,
+}
+
+impl MediaType {
+    const fn new(line_and_length: &str) -> MediaType {
+        let (mut padded, len) = ([0; 64], line_and_length.len());
+        padded.split_at_mut(len).0.copy_from_slice(line_and_length.as_bytes());
+        MediaType { padded, len }
+    }
 }
 
 macro_rules! media_type {
     ($name:ident = $text:literal) => {
-        pub(crate) const $name: MediaType =
-            MediaType { line_and_length: concat!("Content-Type: ", $text, "\r\nContent-Length: ") };
+        pub(crate) static $name: MediaType = MediaType::new(concat!("Content-Type: ", $text, "\r\nContent-Length: "));
     };
 }
 
@@ -138,22 +147,22 @@ impl<'r> Response<'r> {
 
     /// Finishes with text: `text/plain; charset=utf-8`.
     pub fn text(self, text: &str) -> Sent<'r> {
-        self.copied(TEXT, text.as_bytes())
+        self.copied(&TEXT, text.as_bytes())
     }
 
     /// Finishes with bytes: `application/octet-stream` unless a type was given.
     pub fn body(self, bytes: &[u8]) -> Sent<'r> {
-        self.copied(BYTES, bytes)
+        self.copied(&BYTES, bytes)
     }
 
     /// Finishes with bytes that are sent from where they are if they are many.
     pub fn body_static(self, bytes: &'static [u8]) -> Sent<'r> {
-        self.borrowed(BYTES, Borrowed::Static(bytes))
+        self.borrowed(&BYTES, Borrowed::Static(bytes))
     }
 
     /// Finishes with bytes that are shared with the sender, not copied, if they are many.
     pub fn body_shared(self, bytes: Arc<[u8]>) -> Sent<'r> {
-        self.borrowed(BYTES, Borrowed::Shared(bytes))
+        self.borrowed(&BYTES, Borrowed::Shared(bytes))
     }
 
     /// Finishes without content: `Content-Length: 0`, or no framing at all where the status has none.
@@ -174,7 +183,7 @@ impl<'r> Response<'r> {
     #[cfg(feature = "json")]
     pub(crate) fn written<E>(
         mut self,
-        media_type: MediaType,
+        media_type: &'static MediaType,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Sent<'r> {
         if !self.begin() {
@@ -206,7 +215,7 @@ impl<'r> Response<'r> {
 
     /// Finishes with content that stays valid only for now.
     #[inline]
-    fn copied(mut self, media_type: MediaType, bytes: &[u8]) -> Sent<'r> {
+    fn copied(mut self, media_type: &'static MediaType, bytes: &[u8]) -> Sent<'r> {
         if !self.begin() {
             return self.fail();
         }
@@ -221,7 +230,7 @@ impl<'r> Response<'r> {
         Sent(PhantomData)
     }
 
-    fn borrowed(mut self, media_type: MediaType, content: Borrowed) -> Sent<'r> {
+    fn borrowed(mut self, media_type: &'static MediaType, content: Borrowed) -> Sent<'r> {
         if content.as_slice().len() <= COPY_BYTES_MAX {
             return self.copied(media_type, content.as_slice());
         }
@@ -309,16 +318,27 @@ impl<'r> Response<'r> {
 
     /// Writes the content type, unless one was given, and the name of the length.
     #[inline]
-    fn begin_length(&mut self, media_type: MediaType) {
-        let name = if self.typed { "Content-Length: " } else { media_type.line_and_length };
-        self.output.bytes.extend_from_slice(name.as_bytes());
+    fn begin_length(&mut self, media_type: &'static MediaType) {
+        let out = &mut self.output.bytes;
+        if self.typed {
+            return out.extend_from_slice(b"Content-Length: ");
+        }
+        let end = out.len() + media_type.len;
+        out.extend_from_slice(&media_type.padded);
+        out.truncate(end);
     }
 
     #[inline]
     fn end_length(&mut self, len: usize) {
         let out = &mut self.output.bytes;
-        out.extend_from_slice(itoa::Buffer::new().format(len).as_bytes());
-        out.extend_from_slice(b"\r\n\r\n");
+        let (tens, ones) = (b'0' + (len / 10 % 10) as u8, b'0' + (len % 10) as u8);
+        match len {
+            10..100 => out.extend_from_slice(&[tens, ones, b'\r', b'\n', b'\r', b'\n']),
+            _ => {
+                out.extend_from_slice(itoa::Buffer::new().format(len).as_bytes());
+                out.extend_from_slice(b"\r\n\r\n");
+            }
+        }
     }
 
     /// The answer cannot be sent as it is: 500 instead.
@@ -528,7 +548,7 @@ impl Respond for String {
         if self.len() <= COPY_BYTES_MAX {
             return response.text(&self);
         }
-        response.borrowed(TEXT, Borrowed::Owned(self.into_bytes()))
+        response.borrowed(&TEXT, Borrowed::Owned(self.into_bytes()))
     }
 }
 
@@ -556,7 +576,7 @@ impl<const N: usize> Respond for &[u8; N] {
 #[diagnostic::do_not_recommend]
 impl Respond for Vec<u8> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
-        response.borrowed(BYTES, Borrowed::Owned(self))
+        response.borrowed(&BYTES, Borrowed::Owned(self))
     }
 }
 

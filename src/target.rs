@@ -31,9 +31,30 @@ pub struct Target<'r> {
     pub(crate) escaped: bool,
 }
 
-/// Reads the request-target of a head. `host` is its Host field, whose grammar [`check_host`] knows.
+impl<'r> Target<'r> {
+    /// Origin-form, with nothing to it but a path: what [`is_plain`] is about.
+    #[inline(always)]
+    pub(crate) fn plain(path: &'r str) -> Target<'r> {
+        Target { form: Form::Origin, path, query: None, escaped: false }
+    }
+}
+
+/// Whether the request-target of a head is of the commonest kind, a path without a query, an escape or a dot. Then
+/// there is nothing to read; see [`Target::plain`]. `host` is as for [`read`].
 #[inline(always)]
-pub(crate) fn read<'r>(head: &Head<'r>, host: Option<&'r [u8]>) -> Result<Target<'r>, Reject> {
+pub(crate) fn is_plain(head: &Head<'_>, host: Option<&[u8]>) -> bool {
+    let target = head.target.as_bytes();
+    // No early end: the loop is shorter without one, and most targets are short.
+    let seen = target.iter().fold(0, |seen, &byte| seen | CLASS[byte as usize]);
+    target.first() == Some(&b'/')
+        && seen & (NOT_IN_PATH | PERCENT | DOT) == 0
+        && (host.is_some() || head.version == Version::Http10)
+        && head.method != Method::Connect
+}
+
+/// Reads the request-target of a head. `host` is its Host field, whose grammar [`check_host`] knows.
+#[inline(never)]
+pub(crate) fn read<'r>(head: &Head<'r>, host: Option<&[u8]>) -> Result<Target<'r>, Reject> {
     if host.is_none() && head.version == Version::Http11 {
         return Err(Reject::HostMissing);
     }
@@ -49,19 +70,7 @@ pub(crate) fn read<'r>(head: &Head<'r>, host: Option<&'r [u8]>) -> Result<Target
 }
 
 /// `absolute-path [ "?" query ]`.
-#[inline(always)]
 fn origin(form: Form, target: &str) -> Result<Target<'_>, Reject> {
-    // No early end: the loop is shorter without one, and most targets are short and have no query.
-    let seen = target.bytes().fold(0, |seen, byte| seen | CLASS[byte as usize]);
-    if seen & (NOT_IN_PATH | PERCENT | DOT) == 0 {
-        return Ok(Target { form, path: target, query: None, escaped: false });
-    }
-    origin_in_parts(form, target)
-}
-
-/// The same for a target with a query, an escape, a dot or a byte that does not belong there.
-#[inline(never)]
-fn origin_in_parts(form: Form, target: &str) -> Result<Target<'_>, Reject> {
     let (path, query) = match target.split_once('?') {
         Some((path, query)) => (path, Some(query)),
         None => (target, None),

@@ -107,7 +107,7 @@ impl<T> Optional for Json<T> {
 impl<T: Serialize> Respond for Json<T> {
     #[inline]
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
-        response.written(JSON, |out| json::write(out, &self.0))
+        response.written(&JSON, |out| json::write(out, &self.0))
     }
 }
 

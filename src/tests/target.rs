@@ -3,7 +3,7 @@ use std::mem::MaybeUninit;
 use crate::head;
 use crate::limits::Limits;
 use crate::reject::Reject;
-use crate::target::{self, Form};
+use crate::target::{self, Form, Target};
 
 /// Form, path, query, host, and whether the path holds an escape.
 type Read = (Form, String, Option<String>, Option<String>, bool);
@@ -15,7 +15,11 @@ fn read(line: &str, host: &str) -> Result<Read, Reject> {
     if let Some(host) = known.host {
         target::check_host(host)?;
     }
-    let t = target::read(&head, known.host)?;
+    let read = target::read(&head, known.host);
+    if target::is_plain(&head, known.host) {
+        assert_eq!(read, Ok(Target::plain(head.target)), "{line}: plain, and yet not");
+    }
+    let t = read?;
     Ok((
         t.form,
         t.path.to_owned(),
