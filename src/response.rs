@@ -543,12 +543,14 @@ pub struct WithField<T, N, V> {
     value: V,
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Respond, N: AsRef<str>, V: AsRef<[u8]>> Respond for WithField<T, N, V> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         self.answer.respond(response.field(self.name.as_ref(), self.value))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for &str {
     #[inline]
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
@@ -556,6 +558,7 @@ impl Respond for &str {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for String {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         if self.len() <= COPY_BYTES_MAX {
@@ -565,30 +568,35 @@ impl Respond for String {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Cow<'_, str> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.text(&self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for &[u8] {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.body(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<const N: usize> Respond for &[u8; N] {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.body(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Vec<u8> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.borrowed(&BYTES, Borrowed::Owned(self))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Arc<[u8]> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.body_shared(self)
@@ -610,6 +618,7 @@ impl Respond for Arc<[u8]> {
 #[derive(Clone, Copy, Debug)]
 pub struct Static(pub &'static [u8]);
 
+#[diagnostic::do_not_recommend]
 impl Respond for Static {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.body_static(self.0)
@@ -628,12 +637,14 @@ impl Respond for Static {
 #[derive(Clone, Copy, Debug)]
 pub struct Html<T>(pub T);
 
+#[diagnostic::do_not_recommend]
 impl<T: AsRef<str>> Respond for Html<T> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.content_type("text/html; charset=utf-8").text(self.0.as_ref())
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Status {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         let response = response.status(self);
@@ -641,18 +652,21 @@ impl Respond for Status {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Respond> Respond for (Status, T) {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         self.1.respond(response.status(self.0))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for () {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.status(Status::NO_CONTENT).empty()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Respond> Respond for Option<T> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         match self {
@@ -662,6 +676,7 @@ impl<T: Respond> Respond for Option<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Respond, E: Respond> Respond for Result<T, E> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         match self {
@@ -671,6 +686,7 @@ impl<T: Respond, E: Respond> Respond for Result<T, E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Reject {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.reject(self)
@@ -710,6 +726,7 @@ impl Redirect {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Redirect {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.status(self.status).field("Location", self.location.as_bytes()).empty()
