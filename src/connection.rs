@@ -941,7 +941,7 @@ impl Connection {
                 return self.answer_early(decision, facts, received, turn, |response| match missing {
                     Found::Options(allow) => response.options(allow),
                     Found::MethodNotAllowed(allow) => response.method_not_allowed(allow),
-                    _ => response.status(Status::NOT_FOUND).text("no route matches this path"),
+                    _ => response.status(Status::NOT_FOUND).refuse("no route matches this path"),
                 });
             }
             Err(reject) => return self.refused(reject, facts.head_only, turn),
@@ -1576,7 +1576,7 @@ fn busy(response: Response<'_>) -> Sent<'_> {
     response
         .status(Status::SERVICE_UNAVAILABLE)
         .field("Retry-After", "1")
-        .text("the server has more work than it can do at the moment")
+        .refuse("the server has more work than it can do at the moment")
 }
 
 const _: () = assert!(READ_BUFFER_LEN <= u32::MAX as usize);

@@ -11,6 +11,7 @@ use crate::head::is_token_byte;
 use crate::method::Methods;
 use crate::output::{Borrowed, COPY_BYTES_MAX, Mark, Output};
 use crate::reject::Reject;
+use crate::rejection;
 use crate::status::Status;
 
 /// What the request decides about its answer.
@@ -331,12 +332,27 @@ impl<'r> Response<'r> {
     /// Finishes with a rule that was broken.
     #[cold]
     pub(crate) fn reject(self, reject: Reject) -> Sent<'r> {
-        self.status(reject.status()).text(reject.sentence())
+        self.status(reject.status()).refuse(reject.sentence())
+    }
+
+    /// Finishes with what is wrong, as text or as the server says its errors; see `Server::json_errors`.
+    #[cold]
+    pub(crate) fn refuse(self, sentence: &str) -> Sent<'r> {
+        if !self.output.json_errors {
+            return self.text(sentence);
+        }
+        let reason = self.status.unwrap_or(Status::INTERNAL_SERVER_ERROR).reason();
+        let code: String = reason
+            .chars()
+            .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '_' })
+            .collect();
+        let body = rejection::json_body(&code, sentence, None);
+        self.content_type("application/json").body(&body)
     }
 
     /// 405 with `Allow` (RFC 9110 15.5.6).
     pub(crate) fn method_not_allowed(self, allow: Methods) -> Sent<'r> {
-        self.allow(allow).status(Status::METHOD_NOT_ALLOWED).text("the method is not allowed on this path")
+        self.allow(allow).status(Status::METHOD_NOT_ALLOWED).refuse("the method is not allowed on this path")
     }
 
     /// The answer to OPTIONS that a table gives by itself: 204 with `Allow`.
@@ -600,7 +616,8 @@ impl<T: AsRef<str>> Respond for Html<T> {
 
 impl Respond for Status {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
-        response.status(self).text(self.reason())
+        let response = response.status(self);
+        if self.code() >= 400 { response.refuse(self.reason()) } else { response.text(self.reason()) }
     }
 }
 
@@ -620,7 +637,7 @@ impl<T: Respond> Respond for Option<T> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         match self {
             Some(answer) => answer.respond(response),
-            None => response.status(Status::NOT_FOUND).text("nothing is found here"),
+            None => response.status(Status::NOT_FOUND).refuse("nothing is found here"),
         }
     }
 }
