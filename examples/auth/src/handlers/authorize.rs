@@ -12,15 +12,15 @@ use crate::store::{Flow, Registered, Store};
 use crate::tokens;
 
 #[derive(Deserialize)]
-pub struct Asked<'r> {
-    response_type: &'r str,
-    client_id: &'r str,
-    redirect_uri: &'r str,
+pub struct Asked {
+    response_type: String,
+    client_id: String,
+    redirect_uri: String,
     /// The client's own; it comes back with the login.
     #[serde(default)]
-    state: &'r str,
-    code_challenge: &'r str,
-    code_challenge_method: &'r str,
+    state: String,
+    code_challenge: String,
+    code_challenge_method: String,
 }
 
 #[derive(Serialize)]
@@ -29,27 +29,27 @@ struct Begun {
     expires_in: u64,
 }
 
-pub fn authorize<'r>(app: &mut App, later: Later<App>, Query(asked): Query<Asked<'r>>) -> Result<(), Rejection> {
-    if !ClientId::is_well_formed(asked.client_id) {
+pub fn authorize(app: &mut App, later: Later<App>, Query(asked): Query<Asked>) -> Result<(), Rejection> {
+    if !ClientId::is_well_formed(&asked.client_id) {
         return Err(refusals::unknown_client());
     }
     if asked.response_type != "code" {
         return Err(refusals::unsupported_response_type());
     }
-    if asked.code_challenge_method != "S256" || !tokens::is_challenge(asked.code_challenge) {
+    if asked.code_challenge_method != "S256" || !tokens::is_challenge(&asked.code_challenge) {
         return Err(refusals::wrong_challenge());
     }
-    for (name, value) in [("state", asked.state), ("redirect_uri", asked.redirect_uri)] {
+    for (name, value) in [("state", &asked.state), ("redirect_uri", &asked.redirect_uri)] {
         if !is_storable(value, 2048) {
             return Err(refusals::unstorable(name));
         }
     }
     let flow = Flow {
         id: tokens::random_id(),
-        client_id: asked.client_id.to_owned(),
-        redirect_uri: asked.redirect_uri.to_owned(),
-        state: asked.state.to_owned(),
-        challenge: asked.code_challenge.to_owned(),
+        client_id: asked.client_id,
+        redirect_uri: asked.redirect_uri,
+        state: asked.state,
+        challenge: asked.code_challenge,
         expires_at: tokens::now() + app.config.flow.as_secs() as i64,
     };
     let begun = Begun { flow_id: flow.id.clone(), expires_in: app.config.flow.as_secs() };
