@@ -34,6 +34,9 @@ pub struct Config {
     pub instances: u32,
     /// `SESSION_SECONDS`, 43200.
     pub session: Duration,
+    /// `DRAIN_SECONDS`, 0: from SIGTERM on /health answers 503 for so long before the end, so that a balancer finds out
+    /// before its requests have nowhere to go.
+    pub drain: Duration,
     /// `FLOW_SECONDS`, 600: from /oauth/authorize to /oauth/login.
     pub flow: Duration,
 }
@@ -103,6 +106,7 @@ impl Config {
             registrations_per_minute: number("REGISTRATIONS_PER_MINUTE", 50, 1, 1_000_000_000)?,
             instances: number("INSTANCES", 1, 1, 1000)?,
             session: Duration::from_secs(number("SESSION_SECONDS", 12 * 3600, 1, 366 * 24 * 3600)?.into()),
+            drain: Duration::from_secs(number("DRAIN_SECONDS", 0, 0, 3600)?.into()),
             flow: Duration::from_secs(number("FLOW_SECONDS", 600, 1, 24 * 3600)?.into()),
         })
     }

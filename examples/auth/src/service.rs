@@ -64,7 +64,7 @@ impl Service {
     /// Has SIGTERM and SIGINT end it well.
     #[must_use]
     pub fn end_on_signals(mut self) -> Service {
-        self.server = self.server.shutdown_on_signals();
+        self.server = self.server.shutdown_on_signals_after(self.app.config.drain);
         self
     }
 
