@@ -140,6 +140,8 @@ pub(crate) struct Workspace {
     decoded: String,
     /// The Host field that was checked last. Clients send the same one with every request.
     checked_host: Vec<u8>,
+    /// Where the last head with a body behind it ended. Clients send heads of the same length, most often.
+    head_len: usize,
     #[cfg(feature = "json")]
     tape: crate::json::Tape,
     /// Where handlers get the right to answer later.
@@ -163,6 +165,7 @@ impl Workspace {
             pool: Pool::default(),
             decoded: String::new(),
             checked_host: Vec::new(),
+            head_len: 0,
             #[cfg(feature = "json")]
             tape: crate::json::Tape::default(),
             lane: Lane::default(),
@@ -180,7 +183,7 @@ impl Workspace {
     #[inline]
     fn check_host(&mut self, host: Option<&[u8]>) -> Result<(), Reject> {
         match host {
-            Some(host) if host != self.checked_host => {
+            Some(host) if !is_same(host, &self.checked_host) => {
                 target::check_host(host)?;
                 self.checked_host.clear();
                 self.checked_host.extend_from_slice(host);
@@ -188,6 +191,18 @@ impl Workspace {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// Whether two short texts are the same, without a call for the most common lengths.
+#[inline(always)]
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    const HALF: usize = 16;
+    match one.len() {
+        len if len != other.len() => false,
+        8..HALF => one.first_chunk::<8>() == other.first_chunk() && one.last_chunk::<8>() == other.last_chunk(),
+        HALF..=32 => one.first_chunk::<HALF>() == other.first_chunk() && one.last_chunk::<HALF>() == other.last_chunk(),
+        _ => one == other,
     }
 }
 
@@ -643,6 +658,7 @@ impl Connection {
 }
 
 /// A send that would block took nothing.
+#[inline]
 fn or_blocked(sent: io::Result<usize>) -> io::Result<usize> {
     match sent {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
@@ -847,8 +863,15 @@ impl Connection {
             return None;
         }
         turn.workspace.check_host(known.host).ok()?;
-        let target = target::read(&head, known.host).ok()?;
-        let asked = self.received(head, &known, target, &decision, turn);
+        let (plain, unusual);
+        let target = if target::is_plain(&head, known.host) {
+            plain = Target::plain(head.target);
+            &plain
+        } else {
+            unusual = target::read(&head, known.host).ok()?;
+            &unusual
+        };
+        let asked = self.received(&head, &known, target, &decision, turn);
         self.serve_asked(&asked, &decision, &mut [], 0, turn);
         Some(head_len)
     }
@@ -857,13 +880,15 @@ impl Connection {
     /// that. The head is split off first, so that it can stay borrowed while the body is changed.
     #[inline(never)]
     fn serve_with_body<S>(&mut self, buffer: &mut [u8], available: usize, turn: &mut Turn<'_, S>) -> Option<usize> {
-        let head_len = head::find_blank_line(&buffer[..available], turn.limits.head_bytes_max)?;
+        let guess = turn.workspace.head_len;
+        let head_len = head::find_blank_line(&buffer[..available], guess, turn.limits.head_bytes_max)?;
         let received = available - head_len;
         let (head_bytes, rest) = buffer.split_at_mut(head_len);
         let mut slots = [const { MaybeUninit::uninit() }; SLOTS_READY];
         let ready = SLOTS_READY.min(turn.limits.fields_max);
         let mut known = Known::default();
         let (parsed_len, head) = head::parse_at_once(head_bytes, &mut slots[..ready], &mut known, turn.limits)?;
+        turn.workspace.head_len = parsed_len;
         let decision = framing::decide(head.version, &known).ok()?;
         let is_whole = match decision.framing {
             Framing::NoBody => true,
@@ -874,8 +899,15 @@ impl Connection {
             return None;
         }
         turn.workspace.check_host(known.host).ok()?;
-        let target = target::read(&head, known.host).ok()?;
-        let asked = self.received(head, &known, target, &decision, turn);
+        let (plain, unusual);
+        let target = if target::is_plain(&head, known.host) {
+            plain = Target::plain(head.target);
+            &plain
+        } else {
+            unusual = target::read(&head, known.host).ok()?;
+            &unusual
+        };
+        let asked = self.received(&head, &known, target, &decision, turn);
         match self.serve_asked(&asked, &decision, rest, received, turn) {
             Served::Body(used) => Some(head_len + used),
             Served::Waits(receiving) => {
@@ -904,8 +936,8 @@ impl Connection {
         let (head_bytes, rest) = buffer[start..].split_at_mut(head_len);
         let served = with_head(head_bytes, turn.limits, |parsed| match parsed {
             Ok(Parsed { head, known, target, decision }) => {
-                let asked = self.received(head, &known, target, &decision, turn);
-                self.serve_asked(&asked, &decision, rest, received, turn)
+                let asked = self.received(&head, &known, &target, &decision, turn);
+                self.serve_asked_seldom(&asked, &decision, rest, received, turn)
             }
             Err((reject, head_only)) => self.refused(reject, head_only, turn),
         });
@@ -922,8 +954,22 @@ impl Connection {
         }
     }
 
+    /// As [`serve_asked`](Connection::serve_asked), which is inlined where requests are whole on arrival.
+    #[inline(never)]
+    fn serve_asked_seldom<S>(
+        &mut self,
+        asked: &Received<'_>,
+        decision: &Decision,
+        rest: &mut [u8],
+        received: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        self.serve_asked(asked, decision, rest, received, turn)
+    }
+
     /// One request whose head is parsed: route, guards, body, handler. `rest` follows the head, and `received` bytes
     /// of it are there.
+    #[inline(always)]
     fn serve_asked<S>(
         &mut self,
         asked: &Received<'_>,
@@ -933,7 +979,7 @@ impl Connection {
         turn: &mut Turn<'_, S>,
     ) -> Served {
         let request = Request(asked);
-        let facts = self.facts(&asked.head, decision, turn);
+        let facts = self.facts(asked.head, decision, turn);
         let mut spans = Spans::default();
         let row = match find(request, &mut spans, turn.routes) {
             Ok(Found::Row(row)) => row,
@@ -957,7 +1003,7 @@ impl Connection {
             None => false,
             Some(check) => {
                 let mut spans = spans;
-                let params = params(row, &request.0.target, &mut spans, &mut turn.workspace.decoded);
+                let params = params(row, request.0.target, &mut spans, &mut turn.workspace.decoded);
                 let state = &mut *turn.state;
                 match catch_unwind(AssertUnwindSafe(|| check(&request, &params, state))) {
                     Ok(Ok(wants_body)) => wants_body,
@@ -1053,9 +1099,9 @@ impl Connection {
         with_head(head_bytes, turn.limits, |parsed| {
             // The head was parsed and routed before with the same outcome; only the borrows are new.
             let Ok(Parsed { head, known, target, decision }) = parsed else { return };
-            let asked = self.received(head, &known, target, &decision, turn);
+            let asked = self.received(&head, &known, &target, &decision, turn);
             let request = Request(&asked);
-            let facts = self.facts(&asked.head, &decision, turn);
+            let facts = self.facts(asked.head, &decision, turn);
             let mut spans = Spans::default();
             let Ok(Found::Row(row)) = find(request, &mut spans, turn.routes) else { return };
             let Answer::Handler { call, .. } = &row.answer else { return };
@@ -1176,7 +1222,7 @@ fn understand<'h>(head: Head<'h>, known: &Known<'h>) -> Result<Parsed<'h>, (Reje
 
 #[inline]
 fn find<S>(request: Request<'_>, spans: &mut Spans, routes: &'static Routes<S>) -> Result<Found<S>, Reject> {
-    let Target { form, path, escaped, .. } = request.0.target;
+    let &Target { form, path, escaped, .. } = request.0.target;
     match form {
         Form::Origin | Form::Absolute => Ok(routes.find(request.0.head.method, path, escaped, spans)),
         Form::Asterisk => Ok(Found::Options(routes.methods())),
@@ -1241,7 +1287,7 @@ fn run<S>(
         lane,
         ..
     } = &mut *turn.workspace;
-    let params = params(row, &request.0.target, spans, decoded);
+    let params = params(row, request.0.target, spans, decoded);
     let mark = output.mark();
     let mut asked = Asked::Nothing;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -1301,9 +1347,9 @@ impl Connection {
     #[inline(always)]
     fn received<'h, S>(
         &self,
-        head: Head<'h>,
+        head: &'h Head<'h>,
         known: &'h Known<'h>,
-        target: Target<'h>,
+        target: &'h Target<'h>,
         decision: &Decision,
         turn: &Turn<'_, S>,
     ) -> Received<'h> {

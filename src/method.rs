@@ -52,16 +52,29 @@ impl Method {
     /// The method that this token names; [`Method::Other`] for all tokens that are not standard.
     #[inline(always)]
     pub const fn from_token(token: &[u8]) -> Method {
-        match token {
-            b"GET" => Method::Get,
-            b"POST" => Method::Post,
-            b"HEAD" => Method::Head,
-            b"PUT" => Method::Put,
-            b"PATCH" => Method::Patch,
-            b"DELETE" => Method::Delete,
-            b"OPTIONS" => Method::Options,
-            b"TRACE" => Method::Trace,
-            b"CONNECT" => Method::Connect,
+        // As numbers: a pattern of bytes is compared byte by byte.
+        const fn word<const N: usize>(token: &[u8; N]) -> u64 {
+            let mut word = [0; 8];
+            word.split_at_mut(N).0.copy_from_slice(token);
+            u64::from_le_bytes(word)
+        }
+        macro_rules! one_of {
+            ($len:literal: $($method:ident = $name:literal),+) => {
+                match token.first_chunk::<$len>() {
+                    Some(token) => match word(token) {
+                        $(known if known == const { word($name) } => Method::$method,)+
+                        _ => Method::Other,
+                    },
+                    None => Method::Other,
+                }
+            };
+        }
+        match token.len() {
+            3 => one_of!(3: Get = b"GET", Put = b"PUT"),
+            4 => one_of!(4: Post = b"POST", Head = b"HEAD"),
+            5 => one_of!(5: Patch = b"PATCH", Trace = b"TRACE"),
+            6 => one_of!(6: Delete = b"DELETE"),
+            7 => one_of!(7: Options = b"OPTIONS", Connect = b"CONNECT"),
             _ => Method::Other,
         }
     }
@@ -124,5 +137,28 @@ impl Methods {
     /// The methods in the order of [`Method::NAMED`].
     pub fn iter(self) -> impl Iterator<Item = Method> {
         Method::NAMED.into_iter().filter(move |m| self.contains(*m))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_is_its_token_and_no_other() {
+        for method in Method::NAMED {
+            let token = method.as_str().as_bytes();
+            assert_eq!(Method::from_token(token), method);
+            for at in 0..token.len() {
+                for bit in 0..8 {
+                    let mut other = token.to_vec();
+                    other[at] ^= 1 << bit;
+                    assert_eq!(Method::from_token(&other), Method::Other, "{}", other.escape_ascii());
+                }
+                assert_eq!(Method::from_token(&token[..at]), Method::Other);
+            }
+            assert_eq!(Method::from_token(&[token, b"S"].concat()), Method::Other);
+            assert_eq!(Method::from_token(&[token, b"\0"].concat()), Method::Other);
+        }
     }
 }

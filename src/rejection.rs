@@ -106,6 +106,7 @@ impl From<Reject> for Rejection {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Rejection {
     #[cold]
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {

@@ -35,16 +35,25 @@ pub(crate) enum Asked {
     Later,
 }
 
-/// The content type of an answer that gave none: its field line, and the name of the field that follows.
-#[derive(Clone, Copy, Debug)]
+/// The content type of an answer that gave none: its field line, and the name of the field that follows, padded so that
+/// it is copied by a few stores of fixed size.
+#[derive(Debug)]
 pub(crate) struct MediaType {
-    line_and_length: &'static str,
+    padded: [u8; 64],
+    len: usize,
+}
+
+impl MediaType {
+    const fn new(line_and_length: &str) -> MediaType {
+        let (mut padded, len) = ([0; 64], line_and_length.len());
+        padded.split_at_mut(len).0.copy_from_slice(line_and_length.as_bytes());
+        MediaType { padded, len }
+    }
 }
 
 macro_rules! media_type {
     ($name:ident = $text:literal) => {
-        pub(crate) const $name: MediaType =
-            MediaType { line_and_length: concat!("Content-Type: ", $text, "\r\nContent-Length: ") };
+        pub(crate) static $name: MediaType = MediaType::new(concat!("Content-Type: ", $text, "\r\nContent-Length: "));
     };
 }
 
@@ -139,22 +148,22 @@ impl<'r> Response<'r> {
 
     /// Finishes with text: `text/plain; charset=utf-8`.
     pub fn text(self, text: &str) -> Sent<'r> {
-        self.copied(TEXT, text.as_bytes())
+        self.copied(&TEXT, text.as_bytes())
     }
 
     /// Finishes with bytes: `application/octet-stream` unless a type was given.
     pub fn body(self, bytes: &[u8]) -> Sent<'r> {
-        self.copied(BYTES, bytes)
+        self.copied(&BYTES, bytes)
     }
 
     /// Finishes with bytes that are sent from where they are if they are many.
     pub fn body_static(self, bytes: &'static [u8]) -> Sent<'r> {
-        self.borrowed(BYTES, Borrowed::Static(bytes))
+        self.borrowed(&BYTES, Borrowed::Static(bytes))
     }
 
     /// Finishes with bytes that are shared with the sender, not copied, if they are many.
     pub fn body_shared(self, bytes: Arc<[u8]>) -> Sent<'r> {
-        self.borrowed(BYTES, Borrowed::Shared(bytes))
+        self.borrowed(&BYTES, Borrowed::Shared(bytes))
     }
 
     /// Finishes without content: `Content-Length: 0`, or no framing at all where the status has none.
@@ -175,7 +184,7 @@ impl<'r> Response<'r> {
     #[cfg(feature = "json")]
     pub(crate) fn written<E>(
         mut self,
-        media_type: MediaType,
+        media_type: &'static MediaType,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Sent<'r> {
         if !self.begin() {
@@ -207,7 +216,7 @@ impl<'r> Response<'r> {
 
     /// Finishes with content that stays valid only for now.
     #[inline]
-    fn copied(mut self, media_type: MediaType, bytes: &[u8]) -> Sent<'r> {
+    fn copied(mut self, media_type: &'static MediaType, bytes: &[u8]) -> Sent<'r> {
         if !self.begin() {
             return self.fail();
         }
@@ -222,7 +231,7 @@ impl<'r> Response<'r> {
         Sent(PhantomData)
     }
 
-    fn borrowed(mut self, media_type: MediaType, content: Borrowed) -> Sent<'r> {
+    fn borrowed(mut self, media_type: &'static MediaType, content: Borrowed) -> Sent<'r> {
         if content.as_slice().len() <= COPY_BYTES_MAX {
             return self.copied(media_type, content.as_slice());
         }
@@ -310,16 +319,27 @@ impl<'r> Response<'r> {
 
     /// Writes the content type, unless one was given, and the name of the length.
     #[inline]
-    fn begin_length(&mut self, media_type: MediaType) {
-        let name = if self.typed { "Content-Length: " } else { media_type.line_and_length };
-        self.output.bytes.extend_from_slice(name.as_bytes());
+    fn begin_length(&mut self, media_type: &'static MediaType) {
+        let out = &mut self.output.bytes;
+        if self.typed {
+            return out.extend_from_slice(b"Content-Length: ");
+        }
+        let end = out.len() + media_type.len;
+        out.extend_from_slice(&media_type.padded);
+        out.truncate(end);
     }
 
     #[inline]
     fn end_length(&mut self, len: usize) {
         let out = &mut self.output.bytes;
-        out.extend_from_slice(itoa::Buffer::new().format(len).as_bytes());
-        out.extend_from_slice(b"\r\n\r\n");
+        let (tens, ones) = (b'0' + (len / 10 % 10) as u8, b'0' + (len % 10) as u8);
+        match len {
+            10..100 => out.extend_from_slice(&[tens, ones, b'\r', b'\n', b'\r', b'\n']),
+            _ => {
+                out.extend_from_slice(itoa::Buffer::new().format(len).as_bytes());
+                out.extend_from_slice(b"\r\n\r\n");
+            }
+        }
     }
 
     /// The answer cannot be sent as it is: 500 instead.
@@ -523,12 +543,14 @@ pub struct WithField<T, N, V> {
     value: V,
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Respond, N: AsRef<str>, V: AsRef<[u8]>> Respond for WithField<T, N, V> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         self.answer.respond(response.field(self.name.as_ref(), self.value))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for &str {
     #[inline]
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
@@ -536,39 +558,45 @@ impl Respond for &str {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for String {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         if self.len() <= COPY_BYTES_MAX {
             return response.text(&self);
         }
-        response.borrowed(TEXT, Borrowed::Owned(self.into_bytes()))
+        response.borrowed(&TEXT, Borrowed::Owned(self.into_bytes()))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Cow<'_, str> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.text(&self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for &[u8] {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.body(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<const N: usize> Respond for &[u8; N] {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.body(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Vec<u8> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
-        response.borrowed(BYTES, Borrowed::Owned(self))
+        response.borrowed(&BYTES, Borrowed::Owned(self))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Arc<[u8]> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.body_shared(self)
@@ -590,6 +618,7 @@ impl Respond for Arc<[u8]> {
 #[derive(Clone, Copy, Debug)]
 pub struct Static(pub &'static [u8]);
 
+#[diagnostic::do_not_recommend]
 impl Respond for Static {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.body_static(self.0)
@@ -608,12 +637,14 @@ impl Respond for Static {
 #[derive(Clone, Copy, Debug)]
 pub struct Html<T>(pub T);
 
+#[diagnostic::do_not_recommend]
 impl<T: AsRef<str>> Respond for Html<T> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.content_type("text/html; charset=utf-8").text(self.0.as_ref())
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Status {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         let response = response.status(self);
@@ -621,18 +652,21 @@ impl Respond for Status {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Respond> Respond for (Status, T) {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         self.1.respond(response.status(self.0))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for () {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.status(Status::NO_CONTENT).empty()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Respond> Respond for Option<T> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         match self {
@@ -642,6 +676,7 @@ impl<T: Respond> Respond for Option<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Respond, E: Respond> Respond for Result<T, E> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         match self {
@@ -651,6 +686,7 @@ impl<T: Respond, E: Respond> Respond for Result<T, E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Reject {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.reject(self)
@@ -690,6 +726,7 @@ impl Redirect {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Redirect {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.status(self.status).field("Location", self.location.as_bytes()).empty()

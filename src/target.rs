@@ -31,9 +31,30 @@ pub struct Target<'r> {
     pub(crate) escaped: bool,
 }
 
-/// Reads the request-target of a head. `host` is its Host field, whose grammar [`check_host`] knows.
+impl<'r> Target<'r> {
+    /// Origin-form, with nothing to it but a path: what [`is_plain`] is about.
+    #[inline(always)]
+    pub(crate) fn plain(path: &'r str) -> Target<'r> {
+        Target { form: Form::Origin, path, query: None, escaped: false }
+    }
+}
+
+/// Whether the request-target of a head is of the commonest kind, a path without a query, an escape or a dot. Then
+/// there is nothing to read; see [`Target::plain`]. `host` is as for [`read`].
 #[inline(always)]
-pub(crate) fn read<'r>(head: &Head<'r>, host: Option<&'r [u8]>) -> Result<Target<'r>, Reject> {
+pub(crate) fn is_plain(head: &Head<'_>, host: Option<&[u8]>) -> bool {
+    let target = head.target.as_bytes();
+    // No early end: the loop is shorter without one, and most targets are short.
+    let seen = target.iter().fold(0, |seen, &byte| seen | CLASS[byte as usize]);
+    target.first() == Some(&b'/')
+        && seen & (NOT_IN_PATH | PERCENT | DOT) == 0
+        && (host.is_some() || head.version == Version::Http10)
+        && head.method != Method::Connect
+}
+
+/// Reads the request-target of a head. `host` is its Host field, whose grammar [`check_host`] knows.
+#[inline(never)]
+pub(crate) fn read<'r>(head: &Head<'r>, host: Option<&[u8]>) -> Result<Target<'r>, Reject> {
     if host.is_none() && head.version == Version::Http11 {
         return Err(Reject::HostMissing);
     }
@@ -49,19 +70,7 @@ pub(crate) fn read<'r>(head: &Head<'r>, host: Option<&'r [u8]>) -> Result<Target
 }
 
 /// `absolute-path [ "?" query ]`.
-#[inline(always)]
 fn origin(form: Form, target: &str) -> Result<Target<'_>, Reject> {
-    // No early end: the loop is shorter without one, and most targets are short and have no query.
-    let seen = target.bytes().fold(0, |seen, byte| seen | CLASS[byte as usize]);
-    if seen & (NOT_IN_PATH | PERCENT | DOT) == 0 {
-        return Ok(Target { form, path: target, query: None, escaped: false });
-    }
-    origin_in_parts(form, target)
-}
-
-/// The same for a target with a query, an escape, a dot or a byte that does not belong there.
-#[inline(never)]
-fn origin_in_parts(form: Form, target: &str) -> Result<Target<'_>, Reject> {
     let (path, query) = match target.split_once('?') {
         Some((path, query)) => (path, Some(query)),
         None => (target, None),
@@ -175,14 +184,30 @@ fn ip_literal_len(value: &[u8]) -> Option<usize> {
 }
 
 /// Every `%` is followed by two hexadecimal digits, none escapes NUL, and the whole is UTF-8 once decoded.
+///
+/// What is not escaped is ASCII, so all bytes of a character beyond it stand behind each other, each escaped: characters
+/// are decoded one by one, without room for the whole.
 #[cold]
 fn check_escapes(path: &str) -> Result<(), Reject> {
-    let mut decoded = Vec::with_capacity(path.len());
-    decode(path, &mut decoded).ok_or(Reject::TargetEscape)?;
-    match std::str::from_utf8(&decoded) {
-        Ok(text) if !text.contains('\0') => Ok(()),
-        _ => Err(Reject::TargetEscape),
+    let mut rest = path.as_bytes();
+    while let Some(at) = rest.iter().position(|&b| b == b'%') {
+        rest = &rest[at..];
+        let mut character = [0; 4];
+        for len in 1..=character.len() {
+            let [b'%', high, low, after @ ..] = rest else { return Err(Reject::TargetEscape) };
+            let (Some(high), Some(low)) = (hex_value(*high), hex_value(*low)) else { return Err(Reject::TargetEscape) };
+            character[len - 1] = high << 4 | low;
+            rest = after;
+            match std::str::from_utf8(&character[..len]) {
+                Ok("\0") => return Err(Reject::TargetEscape),
+                Ok(_) => break,
+                // More of it may follow.
+                Err(error) if error.error_len().is_none() => {}
+                Err(_) => return Err(Reject::TargetEscape),
+            }
+        }
     }
+    Ok(())
 }
 
 /// No segment is `.` or `..`, escaped or not: they mean other things to other parties (RFC 3986 5.2.4).

@@ -164,6 +164,22 @@ fn pipelined_requests_are_answered_in_order_and_a_body_is_no_request() {
     check(input, &[(200, "hello"), (200, "GET / HTTP/1.1\r\n\r\n"), (200, "abc"), (200, "7")], None);
 }
 
+/// The length of the last head with a body is where the end of the next one is looked for first. The body may well have
+/// a blank line at that place.
+#[test]
+fn where_the_last_head_ended_says_nothing_about_the_next() {
+    let long = "POST /echo HTTP/1.1\r\nHost: x\r\nX-Filler: 0123456789\r\nContent-Length: 2\r\n\r\nab";
+    let long_head = long.len() - 2;
+    let short_head = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 22\r\n\r\n";
+    for blank_line_at in [long_head - 5, long_head - 4, long_head - 3] {
+        let before = "x".repeat(blank_line_at - short_head.len());
+        let body = format!("{before}\r\n\r\n{}", "y".repeat(18 - before.len()));
+        let short = format!("{short_head}{body}");
+        let input = format!("{long}{short}{short}{long}");
+        check(&input, &[(200, "ab"), (200, &body), (200, &body), (200, "ab")], None);
+    }
+}
+
 #[test]
 fn an_error_in_a_pipeline_lets_earlier_answers_out_and_runs_nothing_behind_it() {
     let input = "GET / HTTP/1.1\r\nHost: x\r\n\r\nBAD LINE\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n";
