@@ -190,7 +190,7 @@ impl Ask {
     }
 }
 
-/// A client, a user with a session, and a thousand others. Returns the session's token, and how long a hash takes.
+/// A client, a user with a session, and two hundred others. Returns the session's token, and how long a hash takes.
 fn provision(store: &mut Store, cost: u32) -> Result<(String, Duration), Box<dyn Error>> {
     let now = tokens::now();
     store.put_client(CLIENT, CLIENT, &[REDIRECT.into()], now)?;
@@ -205,7 +205,7 @@ fn provision(store: &mut Store, cost: u32) -> Result<(String, Duration), Box<dyn
         now,
     };
     // They make the tables deeper than a page.
-    for number in 0..1000 {
+    for number in 0..200 {
         let id = format!("user{number}");
         store.register(CLIENT, &user(&id, format!("{id}@example.org")))?;
     }
