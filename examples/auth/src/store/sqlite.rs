@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, Params, ToSql};
 
@@ -26,6 +27,9 @@ impl Sqlite {
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
+        // Else a statement is prepared anew whenever other values are bound to it, which costs more than running it: its
+        // plan might depend on them.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.set_prepared_statement_cache_capacity(64);
         Ok(Sqlite(connection))
     }
@@ -106,5 +110,26 @@ impl From<rusqlite::Error> for StoreError {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::DiskFull | ErrorCode::CannotOpen)
         );
         if passing { StoreError::Unavailable(error.to_string()) } else { StoreError::Fault(error.to_string()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+
+    #[test]
+    fn a_query_is_prepared_once_whatever_values_it_is_run_with() {
+        let mut sqlite = Sqlite::open(Path::new(":memory:"), WAIT).unwrap();
+        sqlite.execute("CREATE TABLE t (id TEXT PRIMARY KEY, n BIGINT NOT NULL)", &[]).unwrap();
+        sqlite.execute("CREATE INDEX t_by_n ON t (n)", &[]).unwrap();
+        let sql = "SELECT id FROM t WHERE id = $1 AND n > $2";
+        for n in 0..5 {
+            assert!(sqlite.query(sql, &[Param::Text("x"), Param::Number(n)]).unwrap().is_empty());
+        }
+        let statement = sqlite.0.prepare_cached(sql).unwrap();
+        assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
+        assert_eq!(statement.get_status(StatementStatus::Run), 5);
     }
 }
