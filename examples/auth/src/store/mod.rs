@@ -352,12 +352,7 @@ impl Store {
 
     /// The user is looked at too: a session that was being opened while its user was shut out is not alive.
     pub fn session(&mut self, id: &str, now: i64) -> Result<Option<Alive>, StoreError> {
-        let row = self.first(
-            "SELECT sessions.user_id, sessions.client_id, sessions.expires_at FROM sessions
-             JOIN users ON users.id = sessions.user_id
-             WHERE sessions.id = $1 AND sessions.expires_at > $2 AND users.active = 1",
-            &[Text(id), Number(now)],
-        )?;
+        let row = self.first(SESSION, &[Text(id), Number(now)])?;
         let read = |mut row: Row| Ok(Alive { user_id: row.text()?, client_id: row.text()?, expires_at: row.number()? });
         row.map(read).transpose()
     }
@@ -431,6 +426,11 @@ fn add_role(connection: &mut dyn Connection, user: &str, client: &str, role: &st
     )?;
     Ok(())
 }
+
+/// The one that is run most.
+const SESSION: &str = "SELECT sessions.user_id, sessions.client_id, sessions.expires_at FROM sessions
+     JOIN users ON users.id = sessions.user_id
+     WHERE sessions.id = $1 AND sessions.expires_at > $2 AND users.active = 1";
 
 /// BIGINT and not INTEGER: for PostgreSQL the latter has 32 bits.
 const SCHEMA: [&str; 11] = [

@@ -122,11 +122,12 @@ mod tests {
     #[test]
     fn a_query_is_prepared_once_whatever_values_it_is_run_with() {
         let mut sqlite = Sqlite::open(Path::new(":memory:"), WAIT).unwrap();
-        sqlite.execute("CREATE TABLE t (id TEXT PRIMARY KEY, n BIGINT NOT NULL)", &[]).unwrap();
-        sqlite.execute("CREATE INDEX t_by_n ON t (n)", &[]).unwrap();
-        let sql = "SELECT id FROM t WHERE id = $1 AND n > $2";
-        for n in 0..5 {
-            assert!(sqlite.query(sql, &[Param::Text("x"), Param::Number(n)]).unwrap().is_empty());
+        for sql in super::super::SCHEMA {
+            sqlite.execute(sql, &[]).unwrap();
+        }
+        let sql = super::super::SESSION;
+        for now in 0..5 {
+            assert!(sqlite.query(sql, &[Param::Text("x"), Param::Number(now)]).unwrap().is_empty());
         }
         let statement = sqlite.0.prepare_cached(sql).unwrap();
         assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
