@@ -59,7 +59,8 @@ Options
   --seconds N      how long each step takes [3]
   --cost N         of bcrypt, 4 to 16 [10]
   --threads N      of the pool for it [2]
-  --database URL   postgres://USER@HOST/NAME instead of SQLite in a folder that is removed; it must be empty
+  --database URL   postgres://USER@HOST/NAME instead of SQLite in a folder that is removed; what the bench
+                   puts there stays
   -h, --help
 ";
 

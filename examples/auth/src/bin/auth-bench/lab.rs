@@ -52,7 +52,6 @@ pub struct Lab {
     token: String,
     /// How long one hash takes here.
     hash_time: Duration,
-    runs: u32,
 }
 
 impl Lab {
@@ -85,15 +84,15 @@ impl Lab {
             set.set(cpu);
             sched_setaffinity(None, &set)?;
         }
-        Ok(Lab { child, address, folder, store, token, hash_time, runs: 0 })
+        Ok(Lab { child, address, folder, store, token, hash_time })
     }
 
     /// So many flows under names that the requests of one run have, and its request.
     pub fn login_request(&mut self, count: usize) -> Result<Ask, Box<dyn Error>> {
-        self.runs += 1;
-        let run = self.runs;
+        // A database that was given may hold flows of other runs.
+        let run = tokens::random_id();
         let flow = |number: usize| Flow {
-            id: format!("run{run}-{number}"),
+            id: format!("{run}-{number}"),
             client_id: CLIENT.into(),
             redirect_uri: REDIRECT.into(),
             state: String::new(),
@@ -102,7 +101,7 @@ impl Lab {
         };
         self.store.begin_flows(&(1..=count).map(flow).collect::<Vec<_>>())?;
         let body = format!(
-            r#"{{"flow_id":"run{run}-{{n}}","code_verifier":"{VERIFIER}","email":"{EMAIL}","password":"{PASSWORD}"}}"#
+            r#"{{"flow_id":"{run}-{{n}}","code_verifier":"{VERIFIER}","email":"{EMAIL}","password":"{PASSWORD}"}}"#
         );
         Ok(Ask { method: "POST", target: "/oauth/login", field: Some(("X-Client-Id", CLIENT)), body: Some(body) })
     }
