@@ -2,7 +2,7 @@
 //!
 //! On a machine whose cores the client shares, two workers cannot be twice as fast with requests that cost the client as
 //! much as the server. So there are two requests: one with nothing to do, 16 at a time, and one that computes for some
-//! 50 µs.
+//! 100 µs.
 
 use std::io::{self, BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ routes! {
 
 fn work(_: &mut ()) -> String {
     let mut sum = std::hint::black_box(1_u64);
-    for _ in 0..25_000 {
+    for _ in 0..75_000 {
         sum = sum.wrapping_mul(6_364_136_223_846_793_005).rotate_left(17) ^ 1;
     }
     sum.to_string()
@@ -57,7 +57,7 @@ fn main() -> io::Result<()> {
             }
         }
     }
-    for (kind, name) in ["GET /, 16 at a time", "50 µs of work"].into_iter().enumerate() {
+    for (kind, name) in ["GET /, 16 at a time", "100 µs of work"].into_iter().enumerate() {
         let per_second = |workers: usize| -> Vec<f64> {
             outcomes[kind][workers].iter().map(|outcome: &Outcome| outcome.per_second).collect()
         };

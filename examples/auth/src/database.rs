@@ -64,13 +64,7 @@ impl Database {
             }
             match store.and_then(work) {
                 Ok(value) => later.call(move |app, later| then(app, value, later)),
-                Err(error) => {
-                    eprintln!("database: {error}");
-                    later.answer(match error {
-                        StoreError::Unavailable(_) => refusals::unavailable(),
-                        StoreError::Fault(_) => refusals::internal(),
-                    });
-                }
+                Err(error) => later.answer(refusals::store_failed(&error)),
             }
         };
         self.put(Box::new(job));

@@ -3,6 +3,8 @@
 
 use sprat::{Rejection, Status};
 
+use crate::store::StoreError;
+
 pub fn missing_client() -> Rejection {
     let text = "the field X-Client-Id must hold the id of the application: 1 to 64 letters, digits, '-', '_', '.'";
     Rejection::json(Status::BAD_REQUEST, "invalid_client", text)
@@ -70,10 +72,16 @@ pub fn wrong_service_key() -> Rejection {
     Rejection::json(Status::UNAUTHORIZED, "invalid_service_key", "the field X-Service-Key is missing or wrong")
 }
 
-/// The database does not answer, or has more to do than it can.
-pub fn unavailable() -> Rejection {
-    Rejection::json(Status::SERVICE_UNAVAILABLE, "unavailable", "the database cannot answer at the moment")
-        .with_field("Retry-After", "1")
+/// What the database says is for the log. The client hears that it is busy or away, or that we have made a mistake.
+pub fn store_failed(error: &StoreError) -> Rejection {
+    eprintln!("database: {error}");
+    match error {
+        StoreError::Unavailable(_) => {
+            let text = "the database cannot answer at the moment";
+            Rejection::json(Status::SERVICE_UNAVAILABLE, "unavailable", text).with_field("Retry-After", "1")
+        }
+        StoreError::Fault(_) => internal(),
+    }
 }
 
 pub fn internal() -> Rejection {

@@ -21,13 +21,31 @@ struct Process {
 
 impl Process {
     fn start(place: &Place) -> Process {
+        Process::start_with(place, &[])
+    }
+
+    fn start_with(place: &Place, changed: &[(&str, &str)]) -> Process {
         let mut command = Command::new(PROGRAM);
-        command.env_clear().envs(place.variables()).current_dir(place.folder());
+        command.env_clear().envs(place.variables()).envs(changed.iter().copied()).current_dir(place.folder());
         let mut child = command.stdout(Stdio::piped()).spawn().expect("a process");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
         let address = line.trim().strip_prefix("listening on http://").expect("an address");
         Process { address: address.parse().expect("an address"), child }
+    }
+}
+
+impl Process {
+    /// What the threads of the pool have used of the processor so far. Linux.
+    fn pool_time(&self) -> Duration {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("it lives");
+        let of_pool = tasks.filter_map(|task| {
+            let path = task.ok()?.path();
+            let name = std::fs::read_to_string(path.join("comm")).ok()?;
+            let spent = std::fs::read_to_string(path.join("schedstat")).ok()?;
+            (name.trim() == "sprat-offload").then(|| spent.split(' ').next()?.parse::<u64>().ok()).flatten()
+        });
+        Duration::from_nanos(of_pool.sum())
     }
 }
 
@@ -102,6 +120,26 @@ fn killed_in_the_middle_of_writes_it_has_lost_no_user_and_no_session() {
     }
     assert!(users > 40 && tokens > 30, "{users} users and {tokens} sessions say too little");
     println!("{users} users and {tokens} sessions, acknowledged before four kills, were all there");
+}
+
+#[test]
+fn an_unknown_email_takes_as_long_as_a_wrong_password() {
+    let place = Place::new();
+    drop(place.store());
+    let process = Process::start_with(&place, &[("BCRYPT_COST", "8")]);
+    let mut client = Client::connect(process.address);
+    client.register("ada@example.org");
+    let flow = client.authorize();
+    // Processor time and not the clock's: whoever else uses this machine adds to the latter only.
+    let mut spent = |email| {
+        let before = process.pool_time();
+        for _ in 0..10 {
+            client.login(&flow, email, "wrong password").is(401, "invalid_credentials");
+        }
+        (process.pool_time() - before).as_secs_f64()
+    };
+    let (known, unknown) = (spent("ada@example.org"), spent("unknown@example.org"));
+    assert!(known > 0.02 && (0.7..1.4).contains(&(unknown / known)), "{unknown} s and {known} s");
 }
 
 #[test]

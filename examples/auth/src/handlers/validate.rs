@@ -15,7 +15,7 @@ use sprat::{Json, Later, Rejection};
 use crate::guards::FromService;
 use crate::refusals;
 use crate::routes::App;
-use crate::store::{Alive, Store, StoreError};
+use crate::store::{Alive, Store};
 use crate::tokens::{self, Claims};
 
 #[derive(Deserialize)]
@@ -38,12 +38,9 @@ pub struct Validity {
 
 pub fn here<'r>(app: &mut App, _: FromService, Json(form): Json<Form<'r>>) -> Result<Json<Validity>, Rejection> {
     let Some(claims) = app.tokens.check(form.token) else { return Ok(Json(Validity::default())) };
-    let store = app.here.as_mut().ok_or_else(refusals::unavailable)?;
-    match store.session(&claims.sid, tokens::now()) {
-        Ok(alive) => Ok(Json(validity(claims, alive))),
-        Err(StoreError::Unavailable(_)) => Err(refusals::unavailable()),
-        Err(StoreError::Fault(_)) => Err(refusals::internal()),
-    }
+    let store = app.here.as_mut().ok_or_else(refusals::internal)?;
+    let alive = store.session(&claims.sid, tokens::now()).map_err(|error| refusals::store_failed(&error))?;
+    Ok(Json(validity(claims, alive)))
 }
 
 pub fn there<'r>(app: &mut App, _: FromService, later: Later<App>, Json(form): Json<Form<'r>>) {
