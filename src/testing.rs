@@ -43,11 +43,11 @@ use crate::server::offload::{Offload, Pool};
 
 #[cfg(any(test, feature = "internals"))]
 pub(crate) use {
-    peer::{Log, Peer, Way},
+    peer::{Log, Outlook, Peer, Way},
     random::Random,
     script::{Reading, Step},
     simulation::Driver,
-    world::{Chaos, Outage, World},
+    world::{Chaos, Outage, Outsiders, World},
 };
 
 pub use script::Script;

@@ -817,7 +817,6 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     /// For tests and simulations, which drive it by hand.
-    #[cfg(test)]
     pub(crate) fn pool(&self) -> &Pool {
         &self.pool
     }
@@ -868,6 +867,20 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             let has_timer = connection.deadline(&self.limits).is_none_or(|at| self.timers.bucket(index) <= due(at));
             Some(View { socket, connection, readable: *readable, queued: *queued, has_timer })
         })
+    }
+
+    /// Whether the next turn has letters to hand out.
+    #[cfg(any(test, feature = "internals"))]
+    pub(crate) fn has_letters(&self) -> bool {
+        self.workspace.lane.post.has_letters()
+    }
+
+    /// Gives letters and work up, as at the end of the loop, and counts the tickets that somebody still has.
+    #[cfg(any(test, feature = "internals"))]
+    pub(crate) fn tickets_left(&self) -> usize {
+        let post = &self.workspace.lane.post;
+        post.close();
+        std::sync::Arc::strong_count(post) - 1
     }
 
     /// Whether the books balance: slots, buffers, timers.

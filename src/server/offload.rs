@@ -66,7 +66,7 @@ struct State {
     jobs: VecDeque<Job>,
     threads: usize,
     busy: usize,
-    /// No thread is started: somebody calls [`Pool::run_one`].
+    /// No thread is started: somebody calls [`Pool::run_at`].
     by_hand: bool,
     closed: bool,
 }
@@ -94,7 +94,7 @@ impl Pool {
         self.state().options = options;
     }
 
-    /// From now on work is done by [`run_one`](Pool::run_one) alone: for tests and simulations.
+    /// From now on work is done by [`run_at`](Pool::run_at) alone: for tests and simulations.
     pub(crate) fn drive_by_hand(&self) {
         self.state().by_hand = true;
     }
@@ -166,14 +166,25 @@ impl Pool {
 
     /// Does the work that has waited longest. False if there is none.
     pub(crate) fn run_one(&self) -> bool {
+        self.run_at(0, false)
+    }
+
+    /// How much work could be under way at the same time, so that any of it could be done first.
+    pub(crate) fn runnable(&self) -> usize {
+        let state = self.state();
+        state.jobs.len().min(state.threads_max())
+    }
+
+    /// Does the work in this place of the queue, or, if it is `late`, drops it as work past its deadline is dropped.
+    pub(crate) fn run_at(&self, place: usize, late: bool) -> bool {
         let mut state = self.state();
-        let Some(job) = state.jobs.pop_front() else { return false };
+        let Some(job) = state.jobs.remove(place) else { return false };
         let deadline = state.options.deadline;
         state.busy += 1;
         drop(state);
         if job.is_cancelled() {
             drop(job);
-        } else if job.queued.is_some_and(|queued| queued.elapsed() > deadline) {
+        } else if late || job.queued.is_some_and(|queued| queued.elapsed() > deadline) {
             job.refuse();
         } else {
             // A panic drops the `Later` in the job, which answers 500.
