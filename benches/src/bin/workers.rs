@@ -61,9 +61,9 @@ fn main() -> io::Result<()> {
         let per_second = |workers: usize| -> Vec<f64> {
             outcomes[kind][workers].iter().map(|outcome: &Outcome| outcome.per_second).collect()
         };
-        for workers in 0..2 {
+        for (workers, outcomes) in outcomes[kind].iter().enumerate() {
             let of = |figure: &dyn Fn(&Outcome) -> f64| {
-                median(&outcomes[kind][workers].iter().map(figure).collect::<Vec<_>>()).expect("rounds").value
+                median(&outcomes.iter().map(figure).collect::<Vec<_>>()).expect("rounds").value
             };
             let cpu = |outcome: &Outcome| {
                 1e6 * outcome.server.as_ref().map_or(0.0, |spent| spent.cpu_s()) / outcome.requests.max(1) as f64
@@ -74,7 +74,7 @@ fn main() -> io::Result<()> {
                 grouped(of(&|outcome| outcome.per_second)),
                 duration(of(&|outcome| outcome.latency.p99)),
                 micro(of(&cpu)),
-                outcomes[kind][workers].iter().map(|outcome| outcome.errors.total()).sum::<u64>(),
+                outcomes.iter().map(|outcome| outcome.errors.total()).sum::<u64>(),
             );
         }
         let ratios: Vec<f64> = per_second(1).iter().zip(per_second(0)).map(|(two, one)| two / one).collect();
