@@ -344,7 +344,7 @@ impl Plan {
         if random.chance(30) || (flood && random.chance(400)) {
             self.stalls = true;
             script = script.stall();
-        } else if random.chance(100) {
+        } else if random.chance(if flood { 500 } else { 100 }) {
             script = script.read_slowly(random.len(1, 4000), any_time(random, 300));
         }
         if random.chance(100) {
