@@ -143,7 +143,7 @@ impl Seeds {
             ("no-token", "Bearer"),
             ("padding", "Bearer ="),
         ] {
-            let line = [b"\x04user\x05p:\xc3\xa9s\x01", &[value.len() as u8], value.as_bytes()].concat();
+            let line = [&b"\x04user\x05p:\xc3\xa9s\x01"[..], &[value.len() as u8], value.as_bytes()].concat();
             self.add("credentials", name, &line);
         }
         self.add("credentials", "twice", b"\0\0\x02\x08Bearer a\x08Bearer b");
@@ -151,7 +151,10 @@ impl Seeds {
         // Limits, how many requests and which, three cuts; then what happens, in the words of the target.
         for (name, acts) in [
             ("answer", &b"\0\0\0\x09\x28\x44\0\0\0\0\x03\0\0\x04late"[..]),
-            ("stream", b"\0\x01\0\x04\0\0\0\0\0\0\0\x03\0\x02\x03\0\0\x12eighteen letters!!\x02\x03\0\0\x01b\x03\0\x01\x02"),
+            (
+                "stream",
+                b"\0\x01\0\x04\0\0\0\0\0\0\0\x03\0\x02\x03\0\0\x12eighteen letters!!\x02\x03\0\0\x01b\x03\0\x01\x02",
+            ),
             ("cut", b"\x01\x01\0\x02\0\0\0\0\0\0\0\x03\0\x02\x03\0\0\x03abc\x02\x03\0\x03\x02"),
             ("pipeline", b"\0\x03\0\x04\x02\x01\x10\x50\x80\0\0\0\0\x01\x10\x03\0\0\x04one.\x02\x03\0\x01\x04two.\x02"),
             ("old", b"\0\0\x06\0\0\0\0\0\0\0\x03\0\x02\x03\0\0\x03abc\x02"),

@@ -39,6 +39,8 @@ pub(super) struct Plan {
     pub(super) resets: bool,
     /// It may stop to read for good.
     pub(super) stalls: bool,
+    /// It sends far more than it reads at a time.
+    pub(super) floods: bool,
 }
 
 /// Rules broken, and the status for it.
@@ -295,7 +297,7 @@ enum Wants {
 
 impl Plan {
     pub(super) fn new(client: u64, random: &mut Random, limits: &Limits) -> Plan {
-        let flood = random.chance(15);
+        let flood = random.chance(25);
         let mut writer = Writer { random, limits, client, bytes: Vec::new(), messages: Vec::new() };
         if flood {
             let target = *writer.random.pick(&["/constant", "/id/7"]);
@@ -322,6 +324,7 @@ impl Plan {
             is_hasty: false,
             resets: false,
             stalls: false,
+            floods: flood,
         };
         plan.write_script(random, flood);
         plan
@@ -341,7 +344,7 @@ impl Plan {
     fn write_script(&mut self, random: &mut Random, flood: bool) {
         let mut script = Script::new().connect_after(any_time(random, 2_000));
         script.stubborn = random.chance(100);
-        if random.chance(30) || (flood && random.chance(400)) {
+        if random.chance(30) || (flood && random.chance(200)) {
             self.stalls = true;
             script = script.stall();
         } else if random.chance(if flood { 500 } else { 100 }) {
