@@ -96,7 +96,7 @@ fn run<const DRAINS: bool>(seed: u64, verbose: bool) -> Result<Report, String> {
         let mut way = some_way(&mut random, plan.bytes.len());
         if plan.floods && random.chance(600) {
             // So that a little always waits.
-            way.sent_max = *random.pick(&[700, 3000]);
+            way.sent_max = limits.output_bytes_max / 8;
         }
         world.add(plan.script.clone(), way);
     }

@@ -74,6 +74,8 @@ struct Writer<'w> {
     random: &'w mut Random,
     limits: &'w Limits,
     client: u64,
+    /// None of its requests ends the connection.
+    floods: bool,
     bytes: Vec<u8>,
     messages: Vec<Message>,
 }
@@ -162,6 +164,7 @@ impl Writer<'_> {
             3 => ("1.1", "connection: keep-alive, CLOSE\r\n", true),
             _ => ("1.1", "", false),
         };
+        let (version, connection, ends) = if self.floods { ("1.1", "", false) } else { (version, connection, ends) };
         let form = if self.random.chance(50) { "http://x" } else { "" };
         self.bytes.extend_from_slice(format!("{method} {form}{target} HTTP/{version}\r\nHost: x\r\n").as_bytes());
         self.bytes.extend_from_slice(connection.as_bytes());
@@ -297,8 +300,8 @@ enum Wants {
 
 impl Plan {
     pub(super) fn new(client: u64, random: &mut Random, limits: &Limits) -> Plan {
-        let flood = random.chance(25);
-        let mut writer = Writer { random, limits, client, bytes: Vec::new(), messages: Vec::new() };
+        let flood = random.chance(10);
+        let mut writer = Writer { random, limits, client, floods: flood, bytes: Vec::new(), messages: Vec::new() };
         if flood {
             let target = *writer.random.pick(&["/constant", "/id/7"]);
             let content = if target == "/id/7" { "7" } else { "constant" };
