@@ -1608,7 +1608,9 @@ impl Connection {
             Part::Framed(bytes, _) if chunked => output.bytes.extend_from_slice(&bytes),
             Part::Framed(bytes, content) => output.bytes.extend_from_slice(bytes.get(content).unwrap_or_default()),
             Part::Owned(bytes) => {
-                if chunked {
+                if chunked && planted!("later") {
+                    output.bytes.extend_from_slice(format!("{}\r\n", bytes.len()).as_bytes());
+                } else if chunked {
                     output.bytes.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
                 }
                 if bytes.len() > COPY_BYTES_MAX {
