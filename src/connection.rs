@@ -40,19 +40,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::chunked::Decoder;
+use crate::cors::{self, Cors};
 use crate::framing::{self, Decision, Framing};
 use crate::head::{self, Head, Known, SLOTS_READY, Version};
 use crate::held::{Held, PADDING_LEN, Pool};
 use crate::later::{Answer as LateAnswer, Content, Lane, Ticket};
 use crate::limits::{Limits, READ_BUFFER_LEN};
-use crate::method::Method;
+use crate::method::{Method, Methods};
 use crate::output::{Borrowed, COPY_BYTES_MAX, Mark, Output, Unsent};
 use crate::proxy::{self, Proxied};
 use crate::reject::Reject;
 use crate::rejection::Rejection;
 use crate::request::{Body, Params, Parts, Received, Request, Spans};
-use crate::response::{Asked, Facts, Respond, Response, Sent};
-use crate::route::{Answer, Call, Found, Routes, Row};
+use crate::response::{self, Asked, Facts, METHOD_NOT_ALLOWED, NO_ROUTE, Respond, Response, Sent};
+use crate::route::{Answer, Call, Found, MapErrors, Routes, Row};
 use crate::status::Status;
 use crate::stream::{Part, StreamHead};
 use crate::target::{self, Form, Target};
@@ -309,6 +310,10 @@ struct Waiting {
     body_unread: bool,
     /// A body that its answer does not wait for, none of which is passed over yet.
     unread: Unread,
+    /// Field lines that its answer begins with, whatever it is.
+    common: Box<[u8]>,
+    /// The number of its row, if that has a mapper.
+    row: Option<usize>,
 }
 
 impl Drop for Waiting {
@@ -462,7 +467,9 @@ impl Connection {
                 // Its answer is out, and must not be destroyed by a reset.
                 self.phase = Phase::Closing { reason: CloseReason::Rejected(Reject::BodyTimeout), linger: true };
             }
-            Phase::Waiting(_) => self.answer_late(turn, Box::new(|_, response| response.reject(Reject::AnswerTimeout))),
+            Phase::Waiting(_) => {
+                self.answer_late(turn, Box::new(|_, response| Reject::AnswerTimeout.respond(response)))
+            }
             Phase::Streaming(_) => {
                 self.write_part(Part::Owned(KEEP_ALIVE_COMMENT.to_vec()), turn);
             }
@@ -983,15 +990,23 @@ impl Connection {
         let mut spans = Spans::default();
         let row = match find(request, &mut spans, turn.routes) {
             Ok(Found::Row(row)) => row,
+            Ok(missing) if turn.routes.has_options() => {
+                return self.answer_missing(missing, request, decision, facts, received, turn);
+            }
             Ok(missing) => {
                 return self.answer_early(decision, facts, received, turn, |response| match missing {
                     Found::Options(allow) => response.options(allow),
                     Found::MethodNotAllowed(allow) => response.method_not_allowed(allow),
-                    _ => response.status(Status::NOT_FOUND).text("no route matches this path"),
+                    _ => response.no_route(),
                 });
             }
             Err(reject) => return self.refused(reject, facts.head_only, turn),
         };
+        if let Some(cors) = row.cors
+            && !turn.workspace.output.has_common()
+        {
+            return self.serve_with_cors(cors(), row, asked, decision, rest, received, turn);
+        }
         let (check, call) = match &row.answer {
             Answer::Handler { check, call } => (*check, *call),
             Answer::Constant(constant) => {
@@ -1008,10 +1023,9 @@ impl Connection {
                 match catch_unwind(AssertUnwindSafe(|| check(&request, &params, state))) {
                     Ok(Ok(wants_body)) => wants_body,
                     Ok(Err(rejection)) => {
-                        return self
-                            .answer_early(decision, facts, received, turn, |response| rejection.respond(response));
+                        return self.reject_early(row.errors, rejection, decision, facts, received, turn);
                     }
-                    Err(_panic) => return self.answer_panic(facts, turn),
+                    Err(_panic) => return self.answer_panic(row.errors, facts, turn),
                 }
             }
         };
@@ -1029,11 +1043,11 @@ impl Connection {
             Framing::NoBody => (0, Some(0)),
             Framing::Length(len) => match usize::try_from(len) {
                 Ok(len) if len <= body_bytes_max => (len, (len <= received).then_some(len)),
-                _ => return self.refused(Reject::BodyTooLarge, facts.head_only, turn),
+                _ => return self.refused_by(row.errors, Reject::BodyTooLarge, facts.head_only, turn),
             },
             Framing::Chunked => match decoder.decode(&mut rest[..received], 0, 0, body_bytes_max, turn.limits) {
                 Ok(decoded) => (decoded.content_end, decoded.done.then_some(decoded.raw_start)),
-                Err(reject) => return self.refused(reject, facts.head_only, turn),
+                Err(reject) => return self.refused_by(row.errors, reject, facts.head_only, turn),
             },
         };
         let Some(body_len) = body_len else {
@@ -1076,7 +1090,7 @@ impl Connection {
                         None
                     }
                     Err(reject) => {
-                        self.refuse_window(reject, &buffer[start..end], turn);
+                        self.refuse_body(reject, &mut buffer[start..end], head_len, turn);
                         return (start, end, true);
                     }
                 }
@@ -1084,12 +1098,12 @@ impl Connection {
         };
         let Some((content_len, used)) = whole else {
             if self.eof {
-                self.refuse_window(Reject::Truncated, &buffer[start..end], turn);
+                self.refuse_body(Reject::Truncated, &mut buffer[start..end], head_len, turn);
                 return (start, end, true);
             }
             let kept_end = if decision.framing == Framing::Chunked { start + receiving.content_end } else { end };
             if turn.workspace.pool.held_bytes() > turn.limits.bodies_bytes_max {
-                self.refuse_window(Reject::BodiesTooLarge, &buffer[start..end], turn);
+                self.refuse_body(Reject::BodiesTooLarge, &mut buffer[start..end], head_len, turn);
                 return (start, end, true);
             }
             return (start, kept_end, false);
@@ -1106,8 +1120,14 @@ impl Connection {
             let Ok(Found::Row(row)) = find(request, &mut spans, turn.routes) else { return };
             let Answer::Handler { call, .. } = &row.answer else { return };
             turn.ran = Some(row);
+            if let Some(cors) = row.cors {
+                begin_cors(cors(), request, &mut turn.workspace.output);
+            }
             let wish = run(row, *call, request, &mut spans, (rest, content_len), facts, turn);
             self.finish(wish, facts, false, false, turn);
+            if row.cors.is_some() {
+                turn.workspace.output.clear_common();
+            }
         });
         (start + used, end, true)
     }
@@ -1303,32 +1323,95 @@ fn run<S>(
     match outcome {
         Ok(None) if asked == Asked::Nothing => Wish::Stay,
         Ok(None) if asked == Asked::Later => Wish::Wait,
+        Ok(None) if asked == Asked::Rejected => say_again(row.errors, turn.state, output, mark, facts),
         Ok(None) => Wish::Close,
         Ok(Some(rejection)) => {
             lane.void();
-            answer_rejection(rejection, output, mark, facts);
-            Wish::Stay
+            output.roll_back(mark);
+            write_rejection(row.errors, rejection, turn.state, output, facts)
         }
         Err(_panic) => {
             lane.void();
             output.roll_back(mark);
-            write_refusal(Reject::HandlerFailed, facts.head_only, output);
+            write_refusal(row.errors, Reject::HandlerFailed, facts.head_only, turn.state, output);
             Wish::Panicked
         }
     }
 }
 
+/// Answers with a refusal, in the words of a mapper if there is one.
+///
+/// The fields of the refusal stay, for a 401 without `WWW-Authenticate` would break a rule, and so does its status
+/// unless the mapper gives another: an error that says 200 because somebody forgot it would be believed.
 #[cold]
-fn answer_rejection(rejection: Rejection, output: &mut Output, mark: Mark, facts: Facts) {
-    output.roll_back(mark);
-    let _ = rejection.respond(Response::new(output, &mut Asked::Nothing, facts));
+fn write_rejection<S>(
+    errors: Option<MapErrors<S>>,
+    mut rejection: Rejection,
+    state: &mut S,
+    output: &mut Output,
+    facts: Facts,
+) -> Wish {
+    let mut asked = Asked::Nothing;
+    let Some(errors) = errors else {
+        let _ = rejection.respond(Response::new(output, &mut asked, facts));
+        return Wish::Stay;
+    };
+    let (mark, status) = (output.mark(), rejection.status());
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let mut response = Response::new(output, &mut asked, facts);
+        for (name, value) in rejection.take_fields() {
+            // The type is that of other content.
+            if !name.eq_ignore_ascii_case("content-type") {
+                response = response.field(&name, value.as_bytes());
+            }
+        }
+        let _ = errors(state, rejection, response);
+    }));
+    if outcome.is_err() {
+        output.roll_back(mark);
+        write_refusal(None, Reject::HandlerFailed, facts.head_only, state, output);
+        return Wish::Panicked;
+    }
+    if status.has_content() {
+        response::replace_ok(output, mark, status);
+    }
+    if asked == Asked::Close { Wish::Close } else { Wish::Stay }
+}
+
+/// A handler answered with a refusal: the mapper says that in its own words too.
+#[cold]
+fn say_again<S>(errors: Option<MapErrors<S>>, state: &mut S, output: &mut Output, mark: Mark, facts: Facts) -> Wish {
+    match (errors, output.source.take().and_then(|source| source.downcast().ok())) {
+        (Some(errors), Some(rejection)) => {
+            output.roll_back(mark);
+            write_rejection(Some(errors), *rejection, state, output, facts)
+        }
+        _ => Wish::Stay,
+    }
 }
 
 /// A final answer that names a rule.
 #[cold]
-fn write_refusal(reject: Reject, head_only: bool, output: &mut Output) {
+fn write_refusal<S>(errors: Option<MapErrors<S>>, reject: Reject, head_only: bool, state: &mut S, output: &mut Output) {
     let facts = Facts { head_only, http10: false, persistent: false };
-    let _ = Response::new(output, &mut Asked::Nothing, facts).reject(reject);
+    match errors {
+        None => {
+            let _ = Response::new(output, &mut Asked::Nothing, facts).reject(reject);
+        }
+        Some(errors) => {
+            write_rejection(Some(errors), Rejection::from(reject), state, output, facts);
+        }
+    }
+}
+
+/// From here on, whatever answers the request carries its policy. Returns whether the page may see it.
+#[cold]
+fn begin_cors(cors: &Cors, request: Request<'_>, output: &mut Output) {
+    output.set_common(|lines| {
+        if cors.write(request, lines) {
+            cors.write_exposed(lines);
+        }
+    });
 }
 
 /// A body that its answer does not wait for is skipped if that is cheap and certain, else the connection ends.
@@ -1385,9 +1468,119 @@ impl Connection {
         self.pass_over(unread, received, turn)
     }
 
+    /// Answers with a refusal, without the body, and goes past it.
     #[cold]
-    fn answer_panic<S>(&mut self, facts: Facts, turn: &mut Turn<'_, S>) -> Served {
-        write_refusal(Reject::HandlerFailed, facts.head_only, &mut turn.workspace.output);
+    fn reject_early<S>(
+        &mut self,
+        errors: Option<MapErrors<S>>,
+        rejection: Rejection,
+        decision: &Decision,
+        facts: Facts,
+        received: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        let unread = unread(decision, turn.limits);
+        let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
+        let wish = write_rejection(errors, rejection, turn.state, &mut turn.workspace.output, facts);
+        self.finish(wish, facts, unread != Unread::Nothing, unread == Unread::Close, turn);
+        self.pass_over(unread, received, turn)
+    }
+
+    /// Answers a request that no row is for, in a table that has a mapper or a policy.
+    #[cold]
+    fn answer_missing<S>(
+        &mut self,
+        missing: Found<S>,
+        request: Request<'_>,
+        decision: &Decision,
+        facts: Facts,
+        received: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        let Target { path, escaped, .. } = request.0.target;
+        let method = cors::preflighted(request);
+        let policy = turn.routes.cors(method.unwrap_or(request.method()), path, *escaped);
+        if let Some((cors, methods)) = policy {
+            if let (Some(_), Found::Options(_)) = (method, &missing) {
+                return self.answer_preflight(cors, methods, request, decision, facts, received, turn);
+            }
+            begin_cors(cors, request, &mut turn.workspace.output);
+        }
+        let served = match (missing, turn.routes.errors()) {
+            (Found::Options(allow), _) => {
+                self.answer_early(decision, facts, received, turn, |response| response.options(allow))
+            }
+            (Found::MethodNotAllowed(allow), errors) => {
+                let rejection = Rejection::text(Status::METHOD_NOT_ALLOWED, METHOD_NOT_ALLOWED)
+                    .with_field("Allow", allow.iter().map(Method::as_str).collect::<Vec<_>>().join(", "));
+                self.reject_early(errors, rejection, decision, facts, received, turn)
+            }
+            (_, errors) => {
+                let rejection = Rejection::text(Status::NOT_FOUND, NO_ROUTE);
+                self.reject_early(errors, rejection, decision, facts, received, turn)
+            }
+        };
+        turn.workspace.output.clear_common();
+        served
+    }
+
+    #[cold]
+    #[allow(clippy::too_many_arguments)]
+    fn answer_preflight<S>(
+        &mut self,
+        cors: &Cors,
+        methods: Methods,
+        request: Request<'_>,
+        decision: &Decision,
+        facts: Facts,
+        received: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        turn.workspace.output.set_common(|lines| {
+            if cors.write(request, lines) {
+                cors.write_preflight(methods, lines);
+            }
+        });
+        let served =
+            self.answer_early(decision, facts, received, turn, |response| response.status(Status::NO_CONTENT).empty());
+        turn.workspace.output.clear_common();
+        served
+    }
+
+    /// As [`serve_asked`](Connection::serve_asked), for a row with a policy.
+    #[cold]
+    #[allow(clippy::too_many_arguments)]
+    fn serve_with_cors<S>(
+        &mut self,
+        cors: &'static Cors,
+        row: &'static Row<S>,
+        asked: &Received<'_>,
+        decision: &Decision,
+        rest: &mut [u8],
+        received: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        let request = Request(asked);
+        let facts = self.facts(asked.head, decision, turn);
+        if let Some(method) = cors::preflighted(request) {
+            let Target { path, escaped, .. } = asked.target;
+            let (cors, methods) = turn.routes.cors(method, path, *escaped).unwrap_or((cors, Methods::NONE));
+            return self.answer_preflight(cors, methods, request, decision, facts, received, turn);
+        }
+        begin_cors(cors, request, &mut turn.workspace.output);
+        let served = match &row.answer {
+            Answer::Constant(constant) => {
+                self.answer_early(decision, facts, received, turn, |response| response.constant_with_fields(constant))
+            }
+            Answer::Handler { .. } => self.serve_asked_seldom(asked, decision, rest, received, turn),
+        };
+        turn.workspace.output.clear_common();
+        served
+    }
+
+    #[cold]
+    fn answer_panic<S>(&mut self, errors: Option<MapErrors<S>>, facts: Facts, turn: &mut Turn<'_, S>) -> Served {
+        write_refusal(errors, Reject::HandlerFailed, facts.head_only, turn.state, &mut turn.workspace.output);
         self.finish(Wish::Panicked, facts, true, false, turn);
         Served::Body(0)
     }
@@ -1422,7 +1615,9 @@ impl Connection {
             }
             Wish::Wait => match turn.workspace.lane.taken.take() {
                 Some(ticket) => {
-                    Phase::Waiting(Box::new(Waiting { ticket, facts, linger, body_unread, unread: Unread::Nothing }))
+                    let row = turn.ran.filter(|row| row.errors.is_some()).map(|row| turn.routes.number_of(row));
+                    let (unread, common) = (Unread::Nothing, turn.workspace.output.common());
+                    Phase::Waiting(Box::new(Waiting { ticket, facts, linger, body_unread, unread, common, row }))
                 }
                 None => unreachable!("a handler waits without a ticket"),
             },
@@ -1432,7 +1627,12 @@ impl Connection {
     /// Answers a message that broke a rule, and ends. Nothing behind it is looked at.
     #[cold]
     fn refuse<S>(&mut self, reject: Reject, head_only: bool, turn: &mut Turn<'_, S>) {
-        write_refusal(reject, head_only, &mut turn.workspace.output);
+        self.refuse_by(turn.routes.errors(), reject, head_only, turn);
+    }
+
+    #[cold]
+    fn refuse_by<S>(&mut self, errors: Option<MapErrors<S>>, reject: Reject, head_only: bool, turn: &mut Turn<'_, S>) {
+        write_refusal(errors, reject, head_only, turn.state, &mut turn.workspace.output);
         self.phase = Phase::Closing { reason: CloseReason::Rejected(reject), linger: true };
     }
 
@@ -1442,12 +1642,52 @@ impl Connection {
         Served::Body(0)
     }
 
+    #[cold]
+    fn refused_by<S>(
+        &mut self,
+        errors: Option<MapErrors<S>>,
+        reject: Reject,
+        head_only: bool,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        self.refuse_by(errors, reject, head_only, turn);
+        Served::Body(0)
+    }
+
     /// The rest of a message did not come in time.
     #[cold]
     fn refuse_late<S>(&mut self, reject: Reject, turn: &mut Turn<'_, S>) {
-        let head_only = self.held.as_slice().starts_with(b"HEAD ");
-        std::mem::take(&mut self.held).recycle(&mut turn.workspace.pool);
-        self.refuse(reject, head_only, turn);
+        let mut held = std::mem::take(&mut self.held);
+        let filled = held.range();
+        let window = &mut held.buffer()[filled];
+        match &self.phase {
+            Phase::Body(receiving) => self.refuse_body(reject, window, receiving.head_len, turn),
+            _ => self.refuse_window(reject, window, turn),
+        }
+        held.recycle(&mut turn.workspace.pool);
+    }
+
+    /// Refuses a body. Its head was parsed and routed before, so its row is known.
+    #[cold]
+    fn refuse_body<S>(&mut self, reject: Reject, window: &mut [u8], head_len: usize, turn: &mut Turn<'_, S>) {
+        if !turn.routes.has_options() {
+            return self.refuse_window(reject, window, turn);
+        }
+        let head_bytes = window.get_mut(..head_len).unwrap_or_default();
+        with_head(head_bytes, turn.limits, |parsed| {
+            let Ok(Parsed { head, known, target, decision }) = parsed else { return };
+            let asked = self.received(&head, &known, &target, &decision, turn);
+            let request = Request(&asked);
+            let Ok(Found::Row(row)) = find(request, &mut Spans::default(), turn.routes) else { return };
+            if let Some(cors) = row.cors {
+                begin_cors(cors(), request, &mut turn.workspace.output);
+            }
+            self.refuse_by(row.errors, reject, head.method == Method::Head, turn);
+            turn.workspace.output.clear_common();
+        });
+        if matches!(self.phase, Phase::Body(_)) {
+            self.refuse_window(reject, window, turn);
+        }
     }
 
     #[cold]
@@ -1483,7 +1723,7 @@ impl Connection {
             Content::TooSlow => self.phase = Phase::Closed(CloseReason::StreamTooSlow),
             Content::Dropped { panicking } => {
                 turn.workspace.panics += u64::from(panicking);
-                self.answer_late(turn, Box::new(|_, response| response.reject(Reject::HandlerFailed)));
+                self.answer_late(turn, Box::new(|_, response| Reject::HandlerFailed.respond(response)));
             }
             Content::Busy => {
                 turn.workspace.refused_work += 1;
@@ -1514,7 +1754,9 @@ impl Connection {
     fn answer_late<S>(&mut self, turn: &mut Turn<'_, S>, answer: LateAnswer) {
         let Phase::Waiting(waiting) = &self.phase else { return };
         let facts = Facts { persistent: waiting.facts.persistent && !turn.workspace.closing, ..waiting.facts };
+        let errors = waiting.row.and_then(|row| turn.routes.errors_of(row));
         let output = &mut turn.workspace.output;
+        output.set_common(|lines| lines.extend_from_slice(&waiting.common));
         let mark = output.mark();
         let mut asked = Asked::Nothing;
         let state: &mut dyn Any = turn.state;
@@ -1523,14 +1765,18 @@ impl Connection {
         }));
         let wish = match outcome {
             Ok(()) if asked == Asked::Close => Wish::Close,
+            Ok(()) if asked == Asked::Rejected => {
+                say_again(errors, turn.state, &mut turn.workspace.output, mark, facts)
+            }
             Ok(()) => Wish::Stay,
             Err(_panic) => {
                 let output = &mut turn.workspace.output;
                 output.roll_back(mark);
-                write_refusal(Reject::HandlerFailed, facts.head_only, output);
+                write_refusal(errors, Reject::HandlerFailed, facts.head_only, turn.state, output);
                 Wish::Panicked
             }
         };
+        turn.workspace.output.clear_common();
         self.finish_late(wish, facts, turn);
     }
 
@@ -1557,7 +1803,9 @@ impl Connection {
         let facts = &mut waiting.facts;
         facts.persistent &= !turn.workspace.closing && !facts.http10;
         let facts = *facts;
+        turn.workspace.output.set_common(|lines| lines.extend_from_slice(&waiting.common));
         let written = head.write(Response::new(&mut turn.workspace.output, &mut Asked::Nothing, facts)).is_ok();
+        turn.workspace.output.clear_common();
         if !written || facts.head_only {
             return self.finish_late(Wish::Stay, facts, turn);
         }
@@ -1619,10 +1867,9 @@ const KEEP_ALIVE_COMMENT: &[u8] = b":\n\n";
 
 /// There is no room for more work.
 fn busy(response: Response<'_>) -> Sent<'_> {
-    response
-        .status(Status::SERVICE_UNAVAILABLE)
-        .field("Retry-After", "1")
-        .text("the server has more work than it can do at the moment")
+    Rejection::text(Status::SERVICE_UNAVAILABLE, "the server has more work than it can do at the moment")
+        .with_field("Retry-After", "1")
+        .respond(response)
 }
 
 const _: () = assert!(READ_BUFFER_LEN <= u32::MAX as usize);

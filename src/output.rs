@@ -3,6 +3,7 @@
 //! Small content is copied behind its head. Large content that is not ours to copy stays where it is and is woven in
 //! when the bytes go out (`writev`). Knows bytes, not HTTP; see `response` for what is written.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -39,6 +40,10 @@ pub(crate) struct Output {
     pieces_len: usize,
     /// Field lines of the answer being written. They wait here because the status-line comes before them.
     pub(crate) field_lines: Vec<u8>,
+    /// Field lines of whatever answers this request: `field_lines` begins with them, also after it is rolled back.
+    common_lines: Vec<u8>,
+    /// The value that was just written as an answer, if it can be said in other words. What it is, `response` knows.
+    pub(crate) source: Option<Box<dyn Any>>,
     pub(crate) date: DateLine,
 }
 
@@ -56,6 +61,8 @@ impl Output {
             pieces: Vec::new(),
             pieces_len: 0,
             field_lines: Vec::new(),
+            common_lines: Vec::new(),
+            source: None,
             date: DateLine::new(unix_seconds),
         }
     }
@@ -80,7 +87,50 @@ impl Output {
         for (_, piece) in self.pieces.drain(mark.pieces..) {
             self.pieces_len -= piece.as_slice().len();
         }
+        self.field_lines.clone_from(&self.common_lines);
+    }
+
+    /// What `write` writes is in whatever answers this request, until [`Output::clear_common`].
+    #[cold]
+    pub(crate) fn set_common(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        self.clear_common();
+        write(&mut self.common_lines);
+        self.field_lines.clone_from(&self.common_lines);
+    }
+
+    /// Whether there are such lines.
+    pub(crate) fn has_common(&self) -> bool {
+        !self.common_lines.is_empty()
+    }
+
+    /// Such lines, to be kept for an answer that comes later.
+    #[cold]
+    pub(crate) fn common(&self) -> Box<[u8]> {
+        self.common_lines.as_slice().into()
+    }
+
+    /// The request is answered.
+    #[cold]
+    pub(crate) fn clear_common(&mut self) {
+        self.common_lines.clear();
         self.field_lines.clear();
+    }
+
+    /// Whether fields were given to the answer being written, beside those that every answer has.
+    pub(crate) fn has_own_fields(&self) -> bool {
+        self.field_lines.len() > self.common_lines.len()
+    }
+
+    /// Puts other bytes in the place of those that the answer since the mark begins with, if it begins with these.
+    #[cold]
+    pub(crate) fn replace_start(&mut self, mark: Mark, old: &[u8], new: &[u8]) {
+        if !self.bytes.get(mark.bytes..).is_some_and(|written| written.starts_with(old)) {
+            return;
+        }
+        self.bytes.splice(mark.bytes..mark.bytes + old.len(), new.iter().copied());
+        for (at, _) in &mut self.pieces[mark.pieces..] {
+            *at = *at - old.len() + new.len();
+        }
     }
 
     /// Appends content by reference, whatever its size.

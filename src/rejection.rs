@@ -94,6 +94,64 @@ impl Rejection {
         self.0.path.as_deref()
     }
 
+    /// The same refusal with a body of JSON. One that was made as text gets a code from its status, for example
+    /// `content_too_large`.
+    ///
+    /// A table whose every answer is to be JSON says so once:
+    ///
+    /// ```
+    /// use sprat::{Rejection, routes};
+    ///
+    /// routes! {
+    ///     Api for () [errors = in_json] {
+    ///         GET "/users/{id}" => user(id),
+    ///     }
+    /// }
+    /// fn in_json(_: &mut (), error: Rejection) -> Rejection { error.into_json() }
+    /// fn user(_: &mut (), id: u64) -> String { id.to_string() }
+    ///
+    /// let mut client = sprat::testing::Client::new(Api, ());
+    /// assert_eq!(
+    ///     client.get("/users/x").text(),
+    ///     r#"{"error":"bad_request","message":"path parameter id: expected a whole number in digits (u64)"}"#,
+    /// );
+    /// assert_eq!(client.get("/").text(), r#"{"error":"not_found","message":"no route matches this path"}"#);
+    /// ```
+    #[must_use]
+    pub fn into_json(mut self) -> Rejection {
+        let status = self.0.status;
+        self.0.error.get_or_insert_with(|| Cow::Owned(code_of(status)));
+        self
+    }
+
+    /// Takes the fields away, for them to be written whatever is made of the rest.
+    pub(crate) fn take_fields(&mut self) -> Vec<(Cow<'static, str>, Cow<'static, str>)> {
+        std::mem::take(&mut self.0.fields)
+    }
+
+    fn body(&self) -> String {
+        let Inner { error, message, path, .. } = &*self.0;
+        let Some(error) = error else {
+            return match path {
+                None => message.clone().into_owned(),
+                Some(path) => format!("{path}: {message}"),
+            };
+        };
+        let mut body = String::with_capacity(128);
+        body.push_str("{\"error\":");
+        push_json_string(&mut body, error);
+        if !message.is_empty() {
+            body.push_str(",\"message\":");
+            push_json_string(&mut body, message);
+        }
+        if let Some(path) = path {
+            body.push_str(",\"path\":");
+            push_json_string(&mut body, path);
+        }
+        body.push('}');
+        body
+    }
+
     /// What a type said in its own words about a value that it did not take. Not in the answer.
     pub fn detail(&self) -> Option<&str> {
         self.0.detail.as_deref()
@@ -110,44 +168,40 @@ impl From<Reject> for Rejection {
 impl Respond for Rejection {
     #[cold]
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
-        let inner = *self.0;
-        let mut response = response.status(inner.status);
-        for (name, value) in &inner.fields {
+        let keep = response.is_untouched();
+        let mut response = response.status(self.0.status);
+        for (name, value) in &self.0.fields {
             response = response.field(name, value.as_bytes());
         }
-        match &inner.error {
-            None => match &inner.path {
-                None => response.text(&inner.message),
-                Some(path) => response.text(&format!("{path}: {}", inner.message)),
-            },
-            Some(error) => {
-                let mut body = Vec::with_capacity(128);
-                body.extend_from_slice(b"{\"error\":");
-                push_json_string(&mut body, error);
-                if !inner.message.is_empty() {
-                    body.extend_from_slice(b",\"message\":");
-                    push_json_string(&mut body, &inner.message);
-                }
-                if let Some(path) = &inner.path {
-                    body.extend_from_slice(b",\"path\":");
-                    push_json_string(&mut body, path);
-                }
-                body.push(b'}');
-                response.content_type("application/json").body(&body)
-            }
+        let body = self.body();
+        if self.0.error.is_some() {
+            response = response.content_type("application/json");
         }
+        if keep {
+            response.keep(self);
+        }
+        // The text of a refusal is UTF-8 either way.
+        response.text(&body)
     }
 }
 
 /// `string` of RFC 8259 section 7. Here and not in `json`, because a build without that feature refuses too.
-fn push_json_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            0..0x20 => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-            _ => out.push(byte),
+fn push_json_string(out: &mut String, text: &str) {
+    out.push('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => out.extend(['\\', letter]),
+            '\0'..' ' => out.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            _ => out.push(letter),
         }
     }
-    out.push(b'"');
+    out.push('"');
+}
+
+/// The reason of a status as a code, `content_too_large`; or, for one without a reason, `error`.
+fn code_of(status: Status) -> String {
+    match status.reason() {
+        "Unknown" => "error".to_owned(),
+        reason => reason.to_ascii_lowercase().replace(['-', ' '], "_"),
+    }
 }

@@ -11,6 +11,7 @@ use crate::head::is_token_byte;
 use crate::method::Methods;
 use crate::output::{Borrowed, COPY_BYTES_MAX, Mark, Output};
 use crate::reject::Reject;
+use crate::rejection::Rejection;
 use crate::status::Status;
 
 /// What the request decides about its answer.
@@ -32,6 +33,8 @@ pub(crate) enum Asked {
     Close,
     /// To wait: the answer comes later.
     Later,
+    /// Nothing, and the answer is a [`Rejection`](crate::Rejection), which lies beside it.
+    Rejected,
 }
 
 /// The content type of an answer that gave none: its field line, and the name of the field that follows, padded so that
@@ -265,6 +268,22 @@ impl<'r> Response<'r> {
         Ok(Sent(PhantomData))
     }
 
+    /// Finishes an answer whose wire bytes were made at compile time, with the fields that were given.
+    #[cold]
+    pub(crate) fn constant_with_fields(self, constant: &Constant) -> Sent<'r> {
+        let out = &mut self.output.bytes;
+        out.extend_from_slice(constant.head);
+        out.extend_from_slice(&self.output.field_lines);
+        self.output.field_lines.clear();
+        out.extend_from_slice(self.output.date.as_bytes());
+        out.extend_from_slice(connection_line(self.facts));
+        out.extend_from_slice(b"\r\n");
+        if !self.facts.head_only {
+            out.extend_from_slice(constant.content);
+        }
+        Sent(PhantomData)
+    }
+
     /// Finishes an answer whose wire bytes were made at compile time.
     #[inline]
     pub(crate) fn constant(self, constant: &Constant) -> Sent<'r> {
@@ -345,7 +364,18 @@ impl<'r> Response<'r> {
     #[cold]
     fn fail(self) -> Sent<'r> {
         self.output.roll_back(self.mark);
-        Response::new(self.output, self.asked, self.facts).reject(Reject::HandlerFailed)
+        Reject::HandlerFailed.respond(Response::new(self.output, self.asked, self.facts))
+    }
+
+    /// Whether this is the whole answer so far: a refusal written now can be replaced by what a mapper makes of it.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.status.is_none() && !self.output.has_own_fields() && *self.asked == Asked::Nothing
+    }
+
+    /// Says that the answer is a refusal, and keeps it.
+    pub(crate) fn keep(&mut self, rejection: Rejection) {
+        *self.asked = Asked::Rejected;
+        self.output.source = Some(Box::new(rejection));
     }
 
     /// Finishes with a rule that was broken.
@@ -356,7 +386,12 @@ impl<'r> Response<'r> {
 
     /// 405 with `Allow` (RFC 9110 15.5.6).
     pub(crate) fn method_not_allowed(self, allow: Methods) -> Sent<'r> {
-        self.allow(allow).status(Status::METHOD_NOT_ALLOWED).text("the method is not allowed on this path")
+        self.allow(allow).status(Status::METHOD_NOT_ALLOWED).text(METHOD_NOT_ALLOWED)
+    }
+
+    /// 404: no pattern matches.
+    pub(crate) fn no_route(self) -> Sent<'r> {
+        self.status(Status::NOT_FOUND).text(NO_ROUTE)
     }
 
     /// The answer to OPTIONS that a table gives by itself: 204 with `Allow`.
@@ -364,7 +399,7 @@ impl<'r> Response<'r> {
         self.allow(allow).status(Status::NO_CONTENT).empty()
     }
 
-    fn allow(self, allow: Methods) -> Response<'r> {
+    pub(crate) fn allow(self, allow: Methods) -> Response<'r> {
         let lines = &mut self.output.field_lines;
         lines.extend_from_slice(b"Allow: ");
         for (at, method) in allow.iter().enumerate() {
@@ -378,6 +413,10 @@ impl<'r> Response<'r> {
     }
 }
 
+/// What 404 and 405 say of their own accord.
+pub(crate) const NO_ROUTE: &str = "no route matches this path";
+pub(crate) const METHOD_NOT_ALLOWED: &str = "the method is not allowed on this path";
+
 /// `Connection` is said only where it changes what the version implies (RFC 9112 9.3).
 #[inline]
 fn connection_line(facts: Facts) -> &'static [u8] {
@@ -386,6 +425,14 @@ fn connection_line(facts: Facts) -> &'static [u8] {
         (false, _) => b"Connection: close\r\n",
         (true, true) => b"Connection: keep-alive\r\n",
     }
+}
+
+/// Gives an answer that says 200 another status.
+#[cold]
+pub(crate) fn replace_ok(output: &mut Output, mark: Mark, status: Status) {
+    let mut line = Vec::new();
+    write_status_line(&mut line, status);
+    output.replace_start(mark, b"HTTP/1.1 200 OK\r\n", &line);
 }
 
 fn write_status_line(out: &mut Vec<u8>, status: Status) {
@@ -672,7 +719,7 @@ impl<T: Respond, E: Respond> Respond for Result<T, E> {
 #[diagnostic::do_not_recommend]
 impl Respond for Reject {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
-        response.reject(self)
+        Rejection::from(self).respond(response)
     }
 }
 
