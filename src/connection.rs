@@ -40,19 +40,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::chunked::Decoder;
-use crate::cors::{self, Cors};
+use crate::cors::{self, CrossOrigin};
 use crate::framing::{self, Decision, Framing};
 use crate::head::{self, Head, Known, SLOTS_READY, Version};
 use crate::held::{Held, PADDING_LEN, Pool};
 use crate::later::{Answer as LateAnswer, Content, Lane, Ticket};
 use crate::limits::{Limits, READ_BUFFER_LEN};
-use crate::method::{Method, Methods};
+use crate::method::Method;
 use crate::output::{Borrowed, COPY_BYTES_MAX, Mark, Output, Unsent};
 use crate::proxy::{self, Proxied};
 use crate::reject::Reject;
 use crate::rejection::Rejection;
 use crate::request::{Body, Params, Parts, Received, Request, Spans};
-use crate::response::{self, Asked, Facts, METHOD_NOT_ALLOWED, NO_ROUTE, Respond, Response, Sent};
+use crate::response::{self, Asked, Facts, METHOD_NOT_ALLOWED, Mapped, NO_ROUTE, Refusing, Respond, Response, Sent};
 use crate::route::{Answer, Call, Found, MapErrors, Routes, Row};
 use crate::status::Status;
 use crate::stream::{Part, StreamHead};
@@ -1340,46 +1340,32 @@ fn run<S>(
 }
 
 /// Answers with a refusal, in the words of a mapper if there is one.
-///
-/// The fields of the refusal stay, for a 401 without `WWW-Authenticate` would break a rule, and so does its status
-/// unless the mapper gives another: an error that says 200 because somebody forgot it would be believed.
 #[cold]
+#[inline(never)]
 fn write_rejection<S>(
     errors: Option<MapErrors<S>>,
-    mut rejection: Rejection,
+    rejection: Rejection,
     state: &mut S,
     output: &mut Output,
     facts: Facts,
 ) -> Wish {
-    let mut asked = Asked::Nothing;
     let Some(errors) = errors else {
-        let _ = rejection.respond(Response::new(output, &mut asked, facts));
+        let _ = rejection.respond(Response::new(output, &mut Asked::Nothing, facts));
         return Wish::Stay;
     };
-    let (mark, status) = (output.mark(), rejection.status());
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let mut response = Response::new(output, &mut asked, facts);
-        for (name, value) in rejection.take_fields() {
-            // The type is that of other content.
-            if !name.eq_ignore_ascii_case("content-type") {
-                response = response.field(&name, value.as_bytes());
-            }
+    match errors(state, rejection, Refusing { output, facts }) {
+        Mapped::Answered => Wish::Stay,
+        Mapped::Closing => Wish::Close,
+        Mapped::Panicked => {
+            write_refusal(None, Reject::HandlerFailed, facts.head_only, state, output);
+            Wish::Panicked
         }
-        let _ = errors(state, rejection, response);
-    }));
-    if outcome.is_err() {
-        output.roll_back(mark);
-        write_refusal(None, Reject::HandlerFailed, facts.head_only, state, output);
-        return Wish::Panicked;
     }
-    if status.has_content() {
-        response::replace_ok(output, mark, status);
-    }
-    if asked == Asked::Close { Wish::Close } else { Wish::Stay }
 }
 
 /// A handler answered with a refusal: the mapper says that in its own words too.
 #[cold]
+#[inline(never)]
 fn say_again<S>(errors: Option<MapErrors<S>>, state: &mut S, output: &mut Output, mark: Mark, facts: Facts) -> Wish {
     match (errors, output.source.take().and_then(|source| source.downcast().ok())) {
         (Some(errors), Some(rejection)) => {
@@ -1392,26 +1378,18 @@ fn say_again<S>(errors: Option<MapErrors<S>>, state: &mut S, output: &mut Output
 
 /// A final answer that names a rule.
 #[cold]
+#[inline(never)]
 fn write_refusal<S>(errors: Option<MapErrors<S>>, reject: Reject, head_only: bool, state: &mut S, output: &mut Output) {
     let facts = Facts { head_only, http10: false, persistent: false };
-    match errors {
-        None => {
-            let _ = Response::new(output, &mut Asked::Nothing, facts).reject(reject);
-        }
-        Some(errors) => {
-            write_rejection(Some(errors), Rejection::from(reject), state, output, facts);
-        }
-    }
+    write_rejection(errors, Rejection::from(reject), state, output, facts);
 }
 
-/// From here on, whatever answers the request carries its policy. Returns whether the page may see it.
+/// From here on, whatever answers the request carries its policy.
 #[cold]
-fn begin_cors(cors: &Cors, request: Request<'_>, output: &mut Output) {
-    output.set_common(|lines| {
-        if cors.write(request, lines) {
-            cors.write_exposed(lines);
-        }
-    });
+#[inline(never)]
+fn begin_cors(cors: &dyn CrossOrigin, request: Request<'_>, output: &mut Output) {
+    cors.write(request, None, output.common_mut());
+    output.set_common();
 }
 
 /// A body that its answer does not wait for is skipped if that is cheap and certain, else the connection ends.
@@ -1470,6 +1448,7 @@ impl Connection {
 
     /// Answers with a refusal, without the body, and goes past it.
     #[cold]
+    #[inline(never)]
     fn reject_early<S>(
         &mut self,
         errors: Option<MapErrors<S>>,
@@ -1488,6 +1467,7 @@ impl Connection {
 
     /// Answers a request that no row is for, in a table that has a mapper or a policy.
     #[cold]
+    #[inline(never)]
     fn answer_missing<S>(
         &mut self,
         missing: Found<S>,
@@ -1498,61 +1478,40 @@ impl Connection {
         turn: &mut Turn<'_, S>,
     ) -> Served {
         let Target { path, escaped, .. } = request.0.target;
-        let method = cors::preflighted(request);
-        let policy = turn.routes.cors(method.unwrap_or(request.method()), path, *escaped);
-        if let Some((cors, methods)) = policy {
-            if let (Some(_), Found::Options(_)) = (method, &missing) {
-                return self.answer_preflight(cors, methods, request, decision, facts, received, turn);
-            }
-            begin_cors(cors, request, &mut turn.workspace.output);
+        let preflight = cors::preflighted(request);
+        let lines = turn.workspace.output.common_mut();
+        if let Some((cors, methods)) = turn.routes.cors(preflight.unwrap_or(request.method()), path, *escaped) {
+            let is_preflight = preflight.is_some() && matches!(missing, Found::Options(_));
+            cors.write(request, is_preflight.then_some(methods), lines);
         }
-        let served = match (missing, turn.routes.errors()) {
-            (Found::Options(allow), _) => {
+        let rejection = match missing {
+            Found::MethodNotAllowed(allow) => {
+                // With the lines that stay whatever a mapper does, for a 405 without it breaks a rule.
+                response::write_methods("Allow", allow, lines);
+                Some(Rejection::text(Status::METHOD_NOT_ALLOWED, METHOD_NOT_ALLOWED))
+            }
+            Found::NotFound => Some(Rejection::text(Status::NOT_FOUND, NO_ROUTE)),
+            Found::Options(_) | Found::Row(_) => None,
+        };
+        turn.workspace.output.set_common();
+        let served = match (rejection, missing) {
+            (Some(rejection), _) => self.reject_early(turn.routes.errors(), rejection, decision, facts, received, turn),
+            (None, Found::Options(allow)) => {
                 self.answer_early(decision, facts, received, turn, |response| response.options(allow))
             }
-            (Found::MethodNotAllowed(allow), errors) => {
-                let rejection = Rejection::text(Status::METHOD_NOT_ALLOWED, METHOD_NOT_ALLOWED)
-                    .with_field("Allow", allow.iter().map(Method::as_str).collect::<Vec<_>>().join(", "));
-                self.reject_early(errors, rejection, decision, facts, received, turn)
-            }
-            (_, errors) => {
-                let rejection = Rejection::text(Status::NOT_FOUND, NO_ROUTE);
-                self.reject_early(errors, rejection, decision, facts, received, turn)
-            }
+            (None, _) => unreachable!("a row is missing that is there"),
         };
-        turn.workspace.output.clear_common();
-        served
-    }
-
-    #[cold]
-    #[allow(clippy::too_many_arguments)]
-    fn answer_preflight<S>(
-        &mut self,
-        cors: &Cors,
-        methods: Methods,
-        request: Request<'_>,
-        decision: &Decision,
-        facts: Facts,
-        received: usize,
-        turn: &mut Turn<'_, S>,
-    ) -> Served {
-        turn.workspace.output.set_common(|lines| {
-            if cors.write(request, lines) {
-                cors.write_preflight(methods, lines);
-            }
-        });
-        let served =
-            self.answer_early(decision, facts, received, turn, |response| response.status(Status::NO_CONTENT).empty());
         turn.workspace.output.clear_common();
         served
     }
 
     /// As [`serve_asked`](Connection::serve_asked), for a row with a policy.
     #[cold]
+    #[inline(never)]
     #[allow(clippy::too_many_arguments)]
     fn serve_with_cors<S>(
         &mut self,
-        cors: &'static Cors,
+        cors: &'static dyn CrossOrigin,
         row: &'static Row<S>,
         asked: &Received<'_>,
         decision: &Decision,
@@ -1562,10 +1521,9 @@ impl Connection {
     ) -> Served {
         let request = Request(asked);
         let facts = self.facts(asked.head, decision, turn);
-        if let Some(method) = cors::preflighted(request) {
-            let Target { path, escaped, .. } = asked.target;
-            let (cors, methods) = turn.routes.cors(method, path, *escaped).unwrap_or((cors, Methods::NONE));
-            return self.answer_preflight(cors, methods, request, decision, facts, received, turn);
+        if cors::preflighted(request).is_some() {
+            let allow = turn.routes.allow(asked.target.path, asked.target.escaped);
+            return self.answer_missing(Found::Options(allow), request, decision, facts, received, turn);
         }
         begin_cors(cors, request, &mut turn.workspace.output);
         let served = match &row.answer {
@@ -1579,6 +1537,7 @@ impl Connection {
     }
 
     #[cold]
+    #[inline(never)]
     fn answer_panic<S>(&mut self, errors: Option<MapErrors<S>>, facts: Facts, turn: &mut Turn<'_, S>) -> Served {
         write_refusal(errors, Reject::HandlerFailed, facts.head_only, turn.state, &mut turn.workspace.output);
         self.finish(Wish::Panicked, facts, true, false, turn);
@@ -1631,6 +1590,7 @@ impl Connection {
     }
 
     #[cold]
+    #[inline(never)]
     fn refuse_by<S>(&mut self, errors: Option<MapErrors<S>>, reject: Reject, head_only: bool, turn: &mut Turn<'_, S>) {
         write_refusal(errors, reject, head_only, turn.state, &mut turn.workspace.output);
         self.phase = Phase::Closing { reason: CloseReason::Rejected(reject), linger: true };
@@ -1669,6 +1629,7 @@ impl Connection {
 
     /// Refuses a body. Its head was parsed and routed before, so its row is known.
     #[cold]
+    #[inline(never)]
     fn refuse_body<S>(&mut self, reject: Reject, window: &mut [u8], head_len: usize, turn: &mut Turn<'_, S>) {
         if !turn.routes.has_options() {
             return self.refuse_window(reject, window, turn);
@@ -1756,7 +1717,8 @@ impl Connection {
         let facts = Facts { persistent: waiting.facts.persistent && !turn.workspace.closing, ..waiting.facts };
         let errors = waiting.row.and_then(|row| turn.routes.errors_of(row));
         let output = &mut turn.workspace.output;
-        output.set_common(|lines| lines.extend_from_slice(&waiting.common));
+        output.common_mut().extend_from_slice(&waiting.common);
+        output.set_common();
         let mark = output.mark();
         let mut asked = Asked::Nothing;
         let state: &mut dyn Any = turn.state;
@@ -1803,7 +1765,8 @@ impl Connection {
         let facts = &mut waiting.facts;
         facts.persistent &= !turn.workspace.closing && !facts.http10;
         let facts = *facts;
-        turn.workspace.output.set_common(|lines| lines.extend_from_slice(&waiting.common));
+        turn.workspace.output.common_mut().extend_from_slice(&waiting.common);
+        turn.workspace.output.set_common();
         let written = head.write(Response::new(&mut turn.workspace.output, &mut Asked::Nothing, facts)).is_ok();
         turn.workspace.output.clear_common();
         if !written || facts.head_only {

@@ -5,6 +5,7 @@
 
 use crate::method::{Method, Methods};
 use crate::request::Request;
+use crate::response::write_methods;
 
 /// Which pages of other origins may read the answers of a table or a row: the option `cors` of
 /// [`routes!`](crate::routes).
@@ -174,18 +175,34 @@ impl Cors {
     pub const fn max_age(self, seconds: u32) -> Cors {
         Cors { max_age_seconds: Some(seconds), ..self }
     }
+}
 
-    /// Writes the field lines of an answer, and of every answer. Returns whether the page may see it.
-    pub(crate) fn write(&self, request: Request<'_>, lines: &mut Vec<u8>) -> bool {
+/// What the machine asks of a policy.
+///
+/// A trait, so that a program without a policy holds none of the code: only `routes!` makes a [`Cors`] into one of
+/// these.
+pub trait CrossOrigin: Sync {
+    /// Writes the field lines of an answer; of one to a preflight if it is told which methods are allowed.
+    fn write(&self, request: Request<'_>, preflight: Option<Methods>, lines: &mut Vec<u8>);
+
+    /// Whether it is the same as another.
+    fn is_same(&self, other: &dyn CrossOrigin) -> bool;
+
+    /// The policy itself, to be compared.
+    fn as_cors(&self) -> &Cors;
+}
+
+impl CrossOrigin for Cors {
+    fn write(&self, request: Request<'_>, preflight: Option<Methods>, lines: &mut Vec<u8>) {
         match self.origins {
             None => push(lines, "Access-Control-Allow-Origin", b"*"),
             Some(origins) => {
                 push(lines, "Vary", b"Origin");
                 let mut sent = request.fields().get_all("origin");
                 // Two lines are no browser's.
-                let (Some(origin), None) = (sent.next(), sent.next()) else { return false };
+                let (Some(origin), None) = (sent.next(), sent.next()) else { return };
                 if !origins.iter().any(|allowed| allowed.as_bytes() == origin) {
-                    return false;
+                    return;
                 }
                 push(lines, "Access-Control-Allow-Origin", origin);
                 if self.credentials {
@@ -193,28 +210,34 @@ impl Cors {
                 }
             }
         }
-        true
-    }
-
-    /// Writes the names of the fields that pages may read, for an answer that is not to a preflight.
-    pub(crate) fn write_exposed(&self, lines: &mut Vec<u8>) {
-        push_list(lines, "Access-Control-Expose-Headers", self.exposed.iter().copied());
-    }
-
-    /// Writes what else a preflight is told.
-    pub(crate) fn write_preflight(&self, methods: Methods, lines: &mut Vec<u8>) {
-        push_list(lines, "Access-Control-Allow-Methods", methods.iter().map(Method::as_str));
-        push_list(lines, "Access-Control-Allow-Headers", self.fields.iter().copied());
+        let Some(methods) = preflight else {
+            return push_list(lines, "Access-Control-Expose-Headers", self.exposed);
+        };
+        if !methods.is_empty() {
+            write_methods("Access-Control-Allow-Methods", methods, lines);
+        }
+        push_list(lines, "Access-Control-Allow-Headers", self.fields);
         if let Some(seconds) = self.max_age_seconds {
             push(lines, "Access-Control-Max-Age", seconds.to_string().as_bytes());
         }
+    }
+
+    fn is_same(&self, other: &dyn CrossOrigin) -> bool {
+        self == other.as_cors()
+    }
+
+    fn as_cors(&self) -> &Cors {
+        self
     }
 }
 
 /// The method that a preflight asks for.
 pub(crate) fn preflighted(request: Request<'_>) -> Option<Method> {
-    let asks = request.method() == Method::Options && request.fields().get("origin").is_some();
-    request.fields().get("access-control-request-method").filter(|_| asks).map(Method::from_token)
+    if request.method() != Method::Options {
+        return None;
+    }
+    request.fields().get("origin")?;
+    request.fields().get("access-control-request-method").map(Method::from_token)
 }
 
 fn push(lines: &mut Vec<u8>, name: &str, value: &[u8]) {
@@ -223,10 +246,9 @@ fn push(lines: &mut Vec<u8>, name: &str, value: &[u8]) {
     }
 }
 
-fn push_list<'n>(lines: &mut Vec<u8>, name: &str, values: impl Iterator<Item = &'n str>) {
-    let joined = values.collect::<Vec<_>>().join(", ");
-    if !joined.is_empty() {
-        push(lines, name, joined.as_bytes());
+fn push_list(lines: &mut Vec<u8>, name: &str, values: &[&str]) {
+    if !values.is_empty() {
+        push(lines, name, values.join(", ").as_bytes());
     }
 }
 

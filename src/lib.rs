@@ -82,8 +82,9 @@ pub mod __private {
     pub use std::result::Result;
     pub use std::{compile_error, concat, stringify};
 
+    pub use crate::cors::CrossOrigin;
     pub use crate::request::Parts;
-    pub use crate::response::{Constant, ConstantHead, constant_head};
+    pub use crate::response::{Constant, ConstantHead, Mapped, Refusing, constant_head};
     pub use crate::route::Row;
     pub use crate::route::build::{
         Arrays, Choice, Line, Options, Sizes, answer, place, prove_lines, rows, rows_len, sizes_max, text, text_len,

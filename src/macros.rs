@@ -333,13 +333,15 @@ macro_rules! __routes_option {
     };
     (($state:ty) $method:tt $pattern:literal errors $value:expr) => {
         $crate::__private::Choice::Errors({
-            fn __sprat_errors<'r>(
+            fn __sprat_errors(
                 state: &mut $state,
                 rejection: $crate::Rejection,
-                response: $crate::Response<'r>,
-            ) -> $crate::Sent<'r> {
-                // Called here, not handed over: what it returns may borrow from the state.
-                $crate::__private::answer($value(state, rejection), response)
+                refusing: $crate::__private::Refusing<'_>,
+            ) -> $crate::__private::Mapped {
+                refusing.map(state, rejection, |state, rejection, response| {
+                    // Called here, not handed over: what it returns may borrow from the state.
+                    $crate::__private::answer($value(state, rejection), response)
+                })
             }
             __sprat_errors
         })
@@ -347,7 +349,7 @@ macro_rules! __routes_option {
     ($state:tt $method:tt $pattern:literal cors $value:expr) => {
         $crate::__private::Choice::Cors({
             // A function, so that nothing of the table is made from a policy that is wrong: it is one error, at its place.
-            fn __sprat_cors() -> &'static $crate::Cors {
+            fn __sprat_cors() -> &'static dyn $crate::__private::CrossOrigin {
                 static __SPRAT_CORS: $crate::Cors = $value;
                 &__SPRAT_CORS
             }

@@ -43,7 +43,7 @@ pub(crate) struct Output {
     /// Field lines of whatever answers this request: `field_lines` begins with them, also after it is rolled back.
     common_lines: Vec<u8>,
     /// The value that was just written as an answer, if it can be said in other words. What it is, `response` knows.
-    pub(crate) source: Option<Box<dyn Any>>,
+    pub(crate) source: Option<Box<dyn Any + Send>>,
     pub(crate) date: DateLine,
 }
 
@@ -90,11 +90,16 @@ impl Output {
         self.field_lines.clone_from(&self.common_lines);
     }
 
-    /// What `write` writes is in whatever answers this request, until [`Output::clear_common`].
+    /// Where field lines are written that are in whatever answers this request: between this call and
+    /// [`Output::clear_common`], once [`Output::set_common`] is called.
     #[cold]
-    pub(crate) fn set_common(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        self.clear_common();
-        write(&mut self.common_lines);
+    pub(crate) fn common_mut(&mut self) -> &mut Vec<u8> {
+        self.common_lines.clear();
+        &mut self.common_lines
+    }
+
+    #[cold]
+    pub(crate) fn set_common(&mut self) {
         self.field_lines.clone_from(&self.common_lines);
     }
 
@@ -127,7 +132,10 @@ impl Output {
         if !self.bytes.get(mark.bytes..).is_some_and(|written| written.starts_with(old)) {
             return;
         }
-        self.bytes.splice(mark.bytes..mark.bytes + old.len(), new.iter().copied());
+        let rest = self.bytes.split_off(mark.bytes + old.len());
+        self.bytes.truncate(mark.bytes);
+        self.bytes.extend_from_slice(new);
+        self.bytes.extend_from_slice(&rest);
         for (at, _) in &mut self.pieces[mark.pieces..] {
             *at = *at - old.len() + new.len();
         }

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::head::is_token_byte;
@@ -378,12 +379,6 @@ impl<'r> Response<'r> {
         self.output.source = Some(Box::new(rejection));
     }
 
-    /// Finishes with a rule that was broken.
-    #[cold]
-    pub(crate) fn reject(self, reject: Reject) -> Sent<'r> {
-        self.status(reject.status()).text(reject.sentence())
-    }
-
     /// 405 with `Allow` (RFC 9110 15.5.6).
     pub(crate) fn method_not_allowed(self, allow: Methods) -> Sent<'r> {
         self.allow(allow).status(Status::METHOD_NOT_ALLOWED).text(METHOD_NOT_ALLOWED)
@@ -399,18 +394,23 @@ impl<'r> Response<'r> {
         self.allow(allow).status(Status::NO_CONTENT).empty()
     }
 
-    pub(crate) fn allow(self, allow: Methods) -> Response<'r> {
-        let lines = &mut self.output.field_lines;
-        lines.extend_from_slice(b"Allow: ");
-        for (at, method) in allow.iter().enumerate() {
-            if at > 0 {
-                lines.extend_from_slice(b", ");
-            }
-            lines.extend_from_slice(method.as_str().as_bytes());
-        }
-        lines.extend_from_slice(b"\r\n");
+    fn allow(self, allow: Methods) -> Response<'r> {
+        write_methods("Allow", allow, &mut self.output.field_lines);
         self
     }
+}
+
+/// Writes a field line that lists methods.
+#[inline(never)]
+pub(crate) fn write_methods(name: &str, methods: Methods, lines: &mut Vec<u8>) {
+    lines.extend_from_slice(name.as_bytes());
+    let mut before: &[u8] = b": ";
+    for method in methods.iter() {
+        lines.extend_from_slice(before);
+        lines.extend_from_slice(method.as_str().as_bytes());
+        before = b", ";
+    }
+    lines.extend_from_slice(b"\r\n");
 }
 
 /// What 404 and 405 say of their own accord.
@@ -427,12 +427,64 @@ fn connection_line(facts: Facts) -> &'static [u8] {
     }
 }
 
-/// Gives an answer that says 200 another status.
-#[cold]
-pub(crate) fn replace_ok(output: &mut Output, mark: Mark, status: Status) {
-    let mut line = Vec::new();
-    write_status_line(&mut line, status);
-    output.replace_start(mark, b"HTTP/1.1 200 OK\r\n", &line);
+/// An answer to a refusal, which a mapper is to write.
+///
+/// The mapper's function calls [`map`](Refusing::map), and not the machine: so a program without a mapper holds none of
+/// the code.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Refusing<'o> {
+    pub(crate) output: &'o mut Output,
+    pub(crate) facts: Facts,
+}
+
+/// What became of it.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Mapped {
+    Answered,
+    /// And the connection is to be closed.
+    Closing,
+    /// Nothing is written.
+    Panicked,
+}
+
+impl Refusing<'_> {
+    /// Writes what `map` makes of the refusal.
+    ///
+    /// The fields of the refusal stay, for a 401 without `WWW-Authenticate` would break a rule, and so does its status
+    /// unless the mapper gives another: an error that says 200 because somebody forgot it would be believed.
+    #[doc(hidden)]
+    pub fn map<S>(
+        self,
+        state: &mut S,
+        mut rejection: Rejection,
+        map: impl for<'r> FnOnce(&mut S, Rejection, Response<'r>) -> Sent<'r>,
+    ) -> Mapped {
+        let Refusing { output, facts } = self;
+        let (mark, status) = (output.mark(), rejection.status());
+        let mut asked = Asked::Nothing;
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let mut response = Response::new(output, &mut asked, facts);
+            for (name, value) in rejection.take_fields() {
+                // The type is that of other content.
+                if !name.eq_ignore_ascii_case("content-type") {
+                    response = response.field(&name, value.as_bytes());
+                }
+            }
+            let _ = map(state, rejection, response);
+        }));
+        if outcome.is_err() {
+            output.roll_back(mark);
+            return Mapped::Panicked;
+        }
+        if status.has_content() {
+            let mut line = Vec::new();
+            write_status_line(&mut line, status);
+            output.replace_start(mark, b"HTTP/1.1 200 OK\r\n", &line);
+        }
+        if asked == Asked::Close { Mapped::Closing } else { Mapped::Answered }
+    }
 }
 
 fn write_status_line(out: &mut Vec<u8>, status: Status) {

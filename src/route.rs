@@ -14,11 +14,11 @@ pub mod row;
 mod tests;
 mod trie;
 
-use crate::cors::Cors;
+use crate::cors::CrossOrigin;
 use crate::method::{Method, Methods};
 use crate::rejection::Rejection;
 use crate::request::{Params, Parts, Request, Spans};
-use crate::response::{Constant, Response, Sent};
+use crate::response::{Constant, Mapped, Refusing, Sent};
 use trie::{Match, Trie};
 
 /// A table of routes for the state type `S`. Made by [`routes!`](crate::routes), not by hand.
@@ -39,10 +39,10 @@ pub type Check<S> = for<'r> fn(&Request<'r>, &Params<'r>, &mut S) -> Result<bool
 pub type Call<S> = for<'r> fn(Parts<'r>, &mut S) -> Result<Sent<'r>, Rejection>;
 
 /// Says a refusal in words of the table's own, and writes that.
-pub type MapErrors<S> = for<'r> fn(&mut S, Rejection, Response<'r>) -> Sent<'r>;
+pub type MapErrors<S> = fn(&mut S, Rejection, Refusing<'_>) -> Mapped;
 
 /// The policy for pages of other origins, when it is needed.
-pub type Policy = fn() -> &'static Cors;
+pub type Policy = fn() -> &'static dyn CrossOrigin;
 
 /// One row.
 pub struct Row<S: 'static> {
@@ -149,26 +149,38 @@ impl<S: 'static> Routes<S> {
         self.has_options
     }
 
+    /// The methods of the rows for a path, and those that follow from them.
+    #[cold]
+    pub(crate) fn allow(&'static self, path: &str, escaped: bool) -> Methods {
+        // No row is for this method.
+        match self.find(Method::Other, path, escaped, &mut Spans::default()) {
+            Found::MethodNotAllowed(allow) => allow,
+            _ => Methods::NONE,
+        }
+    }
+
     /// The policy for a path, and the methods that are under it there: that of the row for `method`, or, if there is
     /// none, of the first row that there is; or of the table.
     #[cold]
-    pub(crate) fn cors(&'static self, method: Method, path: &str, escaped: bool) -> Option<(&'static Cors, Methods)> {
+    pub(crate) fn cors(
+        &'static self,
+        method: Method,
+        path: &str,
+        escaped: bool,
+    ) -> Option<(&'static dyn CrossOrigin, Methods)> {
         let mut spans = Spans::default();
         let mut find = |method| match self.find(method, path, escaped, &mut spans) {
-            Found::Row(row) => (Some(row), Methods::NONE),
-            Found::Options(allow) | Found::MethodNotAllowed(allow) => (None, allow),
-            Found::NotFound => (None, Methods::NONE),
+            Found::Row(row) => Some(row),
+            _ => None,
         };
-        // No row is for this method.
-        let (_, allow) = find(Method::Other);
-        let policy = match find(method).0.or_else(|| allow.iter().find_map(|method| find(method).0)) {
+        let allow = self.allow(path, escaped);
+        let policy = match find(method).or_else(|| allow.iter().find_map(&mut find)) {
             Some(row) => row.cors?(),
             None => self.cors?(),
         };
         let mut methods = Methods::NONE;
         for method in allow.iter() {
-            let row = find(method).0;
-            if row.and_then(|row| row.cors).is_some_and(|other| other() == policy) {
+            if find(method).and_then(|row| row.cors).is_some_and(|other| other().is_same(policy)) {
                 methods = methods.with(method);
             }
         }

@@ -44,8 +44,10 @@ use crate::status::Status;
 /// that sends a request with the user's cookies and does not want to be asked about it first: where cookies are the
 /// only credentials, mark them [`SameSite`](crate::SameSite) or look at Origin.)
 ///
-/// `Option<Json<T>>` is `None` without a body, and `Result<Json<T>, Rejection>` leaves every refusal to the handler. To
-/// say refusals in words of your own everywhere, wrap it once:
+/// `Option<Json<T>>` is `None` without a body, and `Result<Json<T>, Rejection>` leaves every refusal to the handler. A
+/// table says them in words of its own with the option `errors` of [`routes!`](crate::routes), which also covers what
+/// has nothing to do with JSON: without it a body beyond `body_max`, a bad path parameter and 405 are a line of text.
+/// To change the words of this extractor alone, wrap it once:
 ///
 /// ```
 /// use serde::Deserialize;
