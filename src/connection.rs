@@ -633,6 +633,16 @@ impl Connection {
         matches!(self.phase, Phase::Waiting(_) | Phase::Streaming(_))
     }
 
+    /// The number of the ticket that it waits for, and whether its answer has begun.
+    #[cfg(any(test, feature = "internals"))]
+    pub(crate) fn ticket_number(&self) -> Option<(u64, bool)> {
+        match &self.phase {
+            Phase::Waiting(waiting) => Some((waiting.ticket.number, false)),
+            Phase::Streaming(streaming) => Some((streaming.waiting.ticket.number, true)),
+            _ => None,
+        }
+    }
+
     /// Since when it waits for a request: its last answer, or accept.
     pub(crate) fn idle_since(&self) -> Option<Tick> {
         self.is_idle().then_some(self.since)
@@ -1817,7 +1827,8 @@ impl Connection {
         if !facts.http10 {
             turn.workspace.output.bytes.extend_from_slice(b"0\r\n\r\n");
         }
-        let facts = Facts { persistent: facts.persistent && !turn.workspace.closing, ..facts };
+        // Not ended by a shutdown that came since: the head has promised to go on, and what the peer has sent behind it
+        // would be lost. The connection is idle now, and is closed as such.
         self.finish_late(Wish::Stay, facts, turn);
     }
 }

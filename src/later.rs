@@ -152,6 +152,11 @@ impl<S: 'static> Later<S> {
         self.ticket.as_ref().is_none_or(|ticket| ticket.is_closed())
     }
 
+    #[cfg(any(test, feature = "internals"))]
+    pub(crate) fn number(&self) -> u64 {
+        self.ticket.as_ref().map_or(0, |ticket| ticket.number)
+    }
+
     fn post(mut self, content: Content) {
         if let Some(ticket) = self.ticket.take() {
             ticket.post(content);

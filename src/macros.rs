@@ -92,11 +92,12 @@
 /// # Errors
 ///
 /// What a request is refused with is a [`Rejection`](crate::Rejection). On its own it answers with a line of text, or
-/// with JSON if it comes from an extractor that speaks JSON. So without a mapper a JSON route answers a bad path
-/// parameter, a body beyond `body_max` and a wrong method with text: none of these know what the row is for.
+/// with JSON if it comes from an extractor that speaks JSON. So without more a JSON route answers a bad path parameter, a
+/// body beyond `body_max` and a wrong method with text: none of these know what the row is for. With
+/// [`Server::json_errors`](crate::Server::json_errors) all of them are JSON of one form; with a mapper, what you like.
 ///
-/// A mapper is called for every answer that no handler made, and for each [`Rejection`](crate::Rejection) that a handler
-/// returns:
+/// A mapper is called for every answer that no handler made, and for each [`Rejection`](crate::Rejection), bare
+/// [`Status`](crate::Status) from 400 on and `None` that a handler returns:
 ///
 /// - refusals of arguments, by their check or their content: 400, 401, 415, 422, 429 and your own;
 /// - refusals by the server once the row is known: 413, 408, 400 for broken chunks, 503, 500 after a panic;

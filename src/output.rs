@@ -45,6 +45,8 @@ pub(crate) struct Output {
     /// The value that was just written as an answer, if it can be said in other words. What it is, `response` knows.
     pub(crate) source: Option<Box<dyn Any + Send>>,
     pub(crate) date: DateLine,
+    /// What the core has to say against a request is said as JSON.
+    pub(crate) json_errors: bool,
 }
 
 /// A place to return to when an answer turns out to be impossible.
@@ -64,6 +66,7 @@ impl Output {
             common_lines: Vec::new(),
             source: None,
             date: DateLine::new(unix_seconds),
+            json_errors: false,
         }
     }
 

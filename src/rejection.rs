@@ -34,7 +34,7 @@ struct Inner {
 }
 
 impl Rejection {
-    /// A refusal whose body is `message` as text/plain.
+    /// A refusal whose body is `message` as text/plain, or as JSON where [all errors are](crate::Server::json_errors).
     #[cold]
     pub fn text(status: Status, message: impl Into<Cow<'static, str>>) -> Rejection {
         let (error, path, detail, fields) = (None, None, None, Vec::new());
@@ -129,29 +129,6 @@ impl Rejection {
         std::mem::take(&mut self.0.fields)
     }
 
-    fn body(&self) -> String {
-        let Inner { error, message, path, .. } = &*self.0;
-        let Some(error) = error else {
-            return match path {
-                None => message.clone().into_owned(),
-                Some(path) => format!("{path}: {message}"),
-            };
-        };
-        let mut body = String::with_capacity(128);
-        body.push_str("{\"error\":");
-        push_json_string(&mut body, error);
-        if !message.is_empty() {
-            body.push_str(",\"message\":");
-            push_json_string(&mut body, message);
-        }
-        if let Some(path) = path {
-            body.push_str(",\"path\":");
-            push_json_string(&mut body, path);
-        }
-        body.push('}');
-        body
-    }
-
     /// What a type said in its own words about a value that it did not take. Not in the answer.
     pub fn detail(&self) -> Option<&str> {
         self.0.detail.as_deref()
@@ -173,33 +150,61 @@ impl Respond for Rejection {
         for (name, value) in &self.0.fields {
             response = response.field(name, value.as_bytes());
         }
-        let body = self.body();
-        if self.0.error.is_some() {
-            response = response.content_type("application/json");
+        let Inner { error, message, path, .. } = &*self.0;
+        match error {
+            Some(error) => {
+                let body = json_body(error, message, path.as_deref());
+                if keep {
+                    response.keep(self);
+                }
+                response.content_type("application/json").body(&body)
+            }
+            None => {
+                let text = match path {
+                    None => message.clone(),
+                    Some(path) => Cow::Owned(format!("{path}: {message}")),
+                };
+                if keep {
+                    response.keep(self);
+                }
+                response.refuse(&text)
+            }
         }
-        if keep {
-            response.keep(self);
-        }
-        // The text of a refusal is UTF-8 either way.
-        response.text(&body)
     }
+}
+
+/// `{"error":"code","message":"...","path":"..."}`, without what is empty.
+pub(crate) fn json_body(error: &str, message: &str, path: Option<&str>) -> Vec<u8> {
+    let mut body = Vec::with_capacity(128);
+    body.extend_from_slice(b"{\"error\":");
+    push_json_string(&mut body, error);
+    if !message.is_empty() {
+        body.extend_from_slice(b",\"message\":");
+        push_json_string(&mut body, message);
+    }
+    if let Some(path) = path {
+        body.extend_from_slice(b",\"path\":");
+        push_json_string(&mut body, path);
+    }
+    body.push(b'}');
+    body
 }
 
 /// `string` of RFC 8259 section 7. Here and not in `json`, because a build without that feature refuses too.
-fn push_json_string(out: &mut String, text: &str) {
-    out.push('"');
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => out.extend(['\\', letter]),
-            '\0'..' ' => out.push_str(&format!("\\u{:04x}", u32::from(letter))),
-            _ => out.push(letter),
+fn push_json_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            0..0x20 => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            _ => out.push(byte),
         }
     }
-    out.push('"');
+    out.push(b'"');
 }
 
 /// The reason of a status as a code, `content_too_large`; or, for one without a reason, `error`.
-fn code_of(status: Status) -> String {
+pub(crate) fn code_of(status: Status) -> String {
     match status.reason() {
         "Unknown" => "error".to_owned(),
         reason => reason.to_ascii_lowercase().replace(['-', ' '], "_"),

@@ -12,7 +12,7 @@ use crate::head::is_token_byte;
 use crate::method::Methods;
 use crate::output::{Borrowed, COPY_BYTES_MAX, Mark, Output};
 use crate::reject::Reject;
-use crate::rejection::Rejection;
+use crate::rejection::{self, Rejection};
 use crate::status::Status;
 
 /// What the request decides about its answer.
@@ -379,14 +379,25 @@ impl<'r> Response<'r> {
         self.output.source = Some(Box::new(rejection));
     }
 
+    /// Finishes with what is wrong, as text or as the server says its errors; see `Server::json_errors`.
+    #[cold]
+    pub(crate) fn refuse(self, sentence: &str) -> Sent<'r> {
+        if !self.output.json_errors {
+            return self.text(sentence);
+        }
+        let code = rejection::code_of(self.status.unwrap_or(Status::INTERNAL_SERVER_ERROR));
+        let body = rejection::json_body(&code, sentence, None);
+        self.content_type("application/json").body(&body)
+    }
+
     /// 405 with `Allow` (RFC 9110 15.5.6).
     pub(crate) fn method_not_allowed(self, allow: Methods) -> Sent<'r> {
-        self.allow(allow).status(Status::METHOD_NOT_ALLOWED).text(METHOD_NOT_ALLOWED)
+        self.allow(allow).status(Status::METHOD_NOT_ALLOWED).refuse(METHOD_NOT_ALLOWED)
     }
 
     /// 404: no pattern matches.
     pub(crate) fn no_route(self) -> Sent<'r> {
-        self.status(Status::NOT_FOUND).text(NO_ROUTE)
+        self.status(Status::NOT_FOUND).refuse(NO_ROUTE)
     }
 
     /// The answer to OPTIONS that a table gives by itself: 204 with `Allow`.
@@ -730,6 +741,9 @@ impl<T: AsRef<str>> Respond for Html<T> {
 #[diagnostic::do_not_recommend]
 impl Respond for Status {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
+        if self.code() >= 400 {
+            return Rejection::text(self, self.reason()).respond(response);
+        }
         response.status(self).text(self.reason())
     }
 }
@@ -753,7 +767,7 @@ impl<T: Respond> Respond for Option<T> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         match self {
             Some(answer) => answer.respond(response),
-            None => response.status(Status::NOT_FOUND).text("nothing is found here"),
+            None => Rejection::text(Status::NOT_FOUND, "nothing is found here").respond(response),
         }
     }
 }

@@ -183,6 +183,11 @@ impl Stream {
         self.ticket.is_closed()
     }
 
+    #[cfg(any(test, feature = "internals"))]
+    pub(crate) fn number(&self) -> u64 {
+        self.ticket.number
+    }
+
     /// Ends the answer. The connection goes on with the next request.
     pub fn end(mut self) {
         self.ended = true;
@@ -298,6 +303,11 @@ impl EventStream {
     /// Whether the client is gone.
     pub fn is_closed(&self) -> bool {
         self.stream.is_closed()
+    }
+
+    #[cfg(any(test, feature = "internals"))]
+    pub(crate) fn number(&self) -> u64 {
+        self.stream.number()
     }
 
     /// Ends the stream. A browser connects again, unless it was told otherwise in an event.

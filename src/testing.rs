@@ -43,11 +43,11 @@ use crate::server::offload::{Offload, Pool};
 
 #[cfg(any(test, feature = "internals"))]
 pub(crate) use {
-    peer::{Log, Peer, Way},
+    peer::{Log, Outlook, Peer, Way},
     random::Random,
     script::{Reading, Step},
     simulation::Driver,
-    world::{Chaos, Outage, World},
+    world::{Chaos, Outage, Outsiders, World},
 };
 
 pub use script::Script;
@@ -97,6 +97,13 @@ impl<S: 'static> Client<S> {
     #[must_use]
     pub fn with_offload(self, offload: Offload) -> Client<S> {
         self.pool.configure(offload);
+        self
+    }
+
+    /// The same client of a server with [`Server::json_errors`](crate::Server::json_errors).
+    #[must_use]
+    pub fn with_json_errors(mut self) -> Client<S> {
+        self.workspace.output.json_errors = true;
         self
     }
 

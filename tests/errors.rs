@@ -29,6 +29,8 @@ routes! {
         GET  "/page"         => secret(token) [errors = page],
         POST "/json"         => json(error),
         GET  "/own/{kind}"   => own(kind),
+        GET  "/status/{of}"  => status(of),
+        GET  "/note/{at}"    => note(at),
         GET  "/panic"        => panics(),
         GET  "/later"        => later(ticket),
         GET  "/const"        => const text("constant"),
@@ -79,6 +81,14 @@ fn own(_: &mut App, kind: &str) -> Result<&'static str, Rejection> {
         "busy" => Err(Rejection::from(Reject::BodiesTooLarge)),
         _ => Err(Rejection::json(Status::CONFLICT, "taken", "the name is taken").with_field("X-Name", "ada")),
     }
+}
+
+fn status(_: &mut App, of: u16) -> Status {
+    Status::new(of).unwrap_or(Status::OK)
+}
+
+fn note(_: &mut App, at: usize) -> Option<&'static str> {
+    ["note"].get(at).copied()
 }
 
 fn panics(_: &mut App) -> &'static str {
@@ -176,6 +186,10 @@ fn a_refusal_that_a_handler_returns_is_mapped() {
     let answer = client.get("/own/name");
     says(&answer, 409, "mapped 409 taken: the name is taken");
     assert_eq!(answer.field("x-name"), Some("ada"));
+    says(&client.get("/status/409"), 409, "mapped 409 -: Conflict");
+    says(&client.get("/status/200"), 200, "OK");
+    says(&client.get("/note/0"), 200, "note");
+    says(&client.get("/note/1"), 404, "mapped 404 -: nothing is found here");
     says(&client.get("/own/busy"), 503, "mapped 503 -: too much content is being received at the moment");
 }
 

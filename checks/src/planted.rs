@@ -16,6 +16,7 @@ const fn fault(name: &'static str, file: &'static str, find: &'static str, repla
 
 const LOOP: &str = "src/server/event_loop.rs";
 const MACHINE: &str = "src/connection.rs";
+const LATER: &str = "src/later.rs";
 const OUTPUT: &str = "src/output.rs";
 const TIMERS: &str = "src/server/timers.rs";
 
@@ -185,6 +186,86 @@ pub const FAULTS: &[Fault] = &[
         LOOP,
         "        open.parting = may_part;",
         "        open.parting |= may_part;",
+    ),
+    fault(
+        "deliver a letter without a look at the number of its ticket",
+        MACHINE,
+        "            Phase::Waiting(waiting) if waiting.ticket.number == number => false,\n            Phase::Streaming(streaming) if streaming.waiting.ticket.number == number => true,",
+        "            Phase::Waiting(_) => false,\n            Phase::Streaming(_) => true,",
+    ),
+    fault(
+        "deliver a letter to the next owner of the slot",
+        LOOP,
+        "            let Some(open) = slot.open.as_mut().filter(|_| slot.generation == token.generation()) else { continue };\n            self.workspace.lane.owner = owner;",
+        "            let Some(open) = slot.open.as_mut() else { continue };\n            self.workspace.lane.owner = owner;",
+    ),
+    fault("give out tickets with the same number", LATER, "        self.next += 1;\n", "        self.next = 1;\n"),
+    fault(
+        "forget the last chunk of a stream",
+        MACHINE,
+        "            turn.workspace.output.bytes.extend_from_slice(b\"0\\r\\n\\r\\n\");",
+        "",
+    ),
+    fault(
+        "end a stream that broke off as if it were whole",
+        MACHINE,
+        "                self.phase = Phase::Closing { reason: CloseReason::StreamAborted, linger: false };",
+        "                turn.workspace.output.bytes.extend_from_slice(b\"0\\r\\n\\r\\n\");\n                self.phase = Phase::Closing { reason: CloseReason::StreamAborted, linger: false };",
+    ),
+    fault(
+        "leave a ticket open when its peer leaves",
+        MACHINE,
+        "    fn drop(&mut self) {\n        self.ticket.close();",
+        "    fn drop(&mut self) {\n        let _ = Ticket::close;",
+    ),
+    fault(
+        "answer what came behind a request that waits for its answer",
+        MACHINE,
+        "                Phase::Waiting(_) | Phase::Streaming(_) => {\n                    if self.eof",
+        "                Phase::Waiting(_) if start < end && requests_left > 0 => {\n                    let waiting = std::mem::replace(&mut self.phase, BETWEEN);\n                    let kept = self.serve(buffer, start..end, 0, 1, turn);\n                    (start, end, self.phase) = (kept.start, kept.end, waiting);\n                    break;\n                }\n                Phase::Waiting(_) | Phase::Streaming(_) => {\n                    if self.eof",
+    ),
+    fault(
+        "forget what came behind a request that was answered later",
+        MACHINE,
+        "        let _ = self.pass_over(unread, 0, turn);\n        self.serve_held(0, turn);",
+        "        let _ = self.pass_over(unread, 0, turn);",
+    ),
+    fault(
+        "forget the body behind a request that was answered later",
+        MACHINE,
+        "        let _ = self.pass_over(unread, 0, turn);\n",
+        "        let _ = unread;\n",
+    ),
+    fault(
+        "wait for an answer for ever",
+        MACHINE,
+        "            Phase::Waiting(_) => Some(self.since.after(limits.answer_timeout)),",
+        "            Phase::Waiting(_) => None,",
+    ),
+    fault(
+        "keep a peer that left waiting for its answer",
+        LOOP,
+        "        if open.read_closed {\n            open.connection.handle_hangup(limits);\n        }\n        self.settle(index);",
+        "        self.settle(index);",
+    ),
+    fault("never say that parts were taken", LATER, "        self.queued.fetch_sub(arrived, Ordering::AcqRel);\n", ""),
+    fault(
+        "lose what came behind a stream that a shutdown ends",
+        MACHINE,
+        "        // Not ended by a shutdown that came since",
+        "        let facts = Facts { persistent: facts.persistent && !turn.workspace.closing, ..facts };\n        // Not ended by a shutdown that came since",
+    ),
+    fault(
+        "sleep though a letter came",
+        LATER,
+        "        if !self.posted.swap(true, Ordering::AcqRel) {\n            self.outside.wake();\n        }",
+        "        self.posted.store(true, Ordering::Release);",
+    ),
+    fault(
+        "answer nothing where the pool is full",
+        LATER,
+        "            job.refuse();\n",
+        "            std::mem::forget(job);\n",
     ),
 ];
 

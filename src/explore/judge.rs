@@ -29,7 +29,7 @@ impl Transcript {
     /// Also checks it against the plan.
     pub(super) fn new(plan: &Plan, limits: &Limits) -> Result<Transcript, String> {
         let limits = Limits { bodies_bytes_max: usize::MAX, ..limits.clone() };
-        let mut client = Client::new(Api, App).with_limits(limits.clone());
+        let mut client = Client::new(Api, App::default()).with_limits(limits.clone());
         let mut link = client.connect();
         link.send(&plan.bytes);
         if plan.says_end {
@@ -296,6 +296,9 @@ pub(super) fn judge(
             if got.refused.is_some() && reason != CloseReason::WriteTimeout {
                 return wrong("a refusal for no reason");
             }
+            // It was over, and the last of it went as the connection was closed.
+            let too_late = reason == CloseReason::WriteTimeout && log.unsent_since.is_none() && log.caught_up == closed;
+            let log = &Log { unsent_since: if too_late { log.unsent_before } else { log.unsent_since }, ..log.clone() };
             match Deadlines::new(plan, log, limits, read, false).filter(|due| due.matches(reason)) {
                 Some(due) if due.earliest <= closed => Ok(()),
                 due => wrong(&format!("a timeout that was not due: {due:?}")),

@@ -4,21 +4,27 @@
 //! that nobody is deaf and no deadline is missed; at the end, what each client got, byte for byte, and why and when its
 //! connection ended. The same seed gives the same run for ever, as long as nobody changes what a seed means.
 
+mod backstage;
 mod judge;
 mod plan;
 mod table;
 #[cfg(test)]
 mod tests;
+mod waiter;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use backstage::{Seat, Shared};
 use judge::{Deadlines, Shutdown, judge};
 use plan::Plan;
 use table::{Api, App};
+use waiter::{ANSWER_BYTES_MAX, Waiter};
 
 use crate::limits::Limits;
 use crate::route::Table;
+use crate::server::offload::Offload;
+use crate::server::timers::BUCKET_MS;
 use crate::testing::{Chaos, Driver, Outage, Random, Way, World};
 
 /// What a run of one seed did.
@@ -28,6 +34,8 @@ pub struct Report {
     pub clients: u64,
     /// Requests that the server counted.
     pub requests: u64,
+    /// Those of them whose answers came later.
+    pub late: u64,
     /// Turns of the loop.
     pub turns: u64,
     /// Bytes that clients took.
@@ -87,8 +95,22 @@ fn run<const DRAINS: bool>(seed: u64, verbose: bool) -> Result<Report, String> {
     for plan in &plans {
         world.add(plan.script.clone(), some_way(&mut random, plan.bytes.len()));
     }
+    // In half of the runs there are some whose answers come later.
+    let waiters = if random.chance(500) { random.between(1, 4) } else { 0 };
+    let waiters: Vec<Waiter> = (clients..clients + waiters).map(|client| Waiter::new(client, &mut random)).collect();
+    for waiter in &waiters {
+        world.add(waiter.script.clone(), some_way(&mut random, waiter.bytes.len()));
+    }
+    let timeout_ms = limits.answer_timeout.as_millis() as u64;
+    let backstage = Shared::new(Random::new(seed ^ 0x5A5A_5A5A), timeout_ms);
+    if !waiters.is_empty() {
+        world.outsiders = Some(Box::new(backstage.clone()));
+        // A stream can go on for ever.
+        world.wishes.push((random.between(10_000, 150_000), Duration::from_millis(random.any_size(2000) as u64)));
+    }
     add_outages(&mut world, &mut random);
-    for _ in 0..random.below(3) {
+    let hurries = if waiters.is_empty() || random.chance(300) { random.below(3) } else { 0 };
+    for _ in 0..hurries {
         let delay = if random.chance(500) { 0 } else { random.any_size(20_000) };
         world.wishes.push((random.any_size(60_000) as u64, Duration::from_millis(delay as u64)));
     }
@@ -97,9 +119,18 @@ fn run<const DRAINS: bool>(seed: u64, verbose: bool) -> Result<Report, String> {
         for (client, plan) in plans.iter().enumerate() {
             eprintln!("client {client}: {:?}\n{:?}", world.peers[client].way, plan.script);
         }
+        for waiter in &waiters {
+            eprintln!("{waiter:?}");
+        }
     }
-    let mut driver = Driver::<App, DRAINS>::new(world, Api::ROUTES, App, limits.clone());
+    let app = App { backstage: backstage.clone() };
+    let mut driver = Driver::<App, DRAINS>::new(world, Api::ROUTES, app, limits.clone());
     driver.answer_bytes_max = plans.iter().map(|plan| plan.answer_bytes_max).collect();
+    driver.answer_bytes_max.resize(plans.len() + waiters.len(), ANSWER_BYTES_MAX);
+    if random.chance(500) {
+        let (threads, queue) = (random.len(1, 3), random.any_size(3));
+        driver.events.pool().configure(Offload { threads, queue, deadline: Duration::MAX, ..Offload::DEFAULT });
+    }
     let mut listener_closed = None;
     driver.run(|driver| {
         let world = driver.world.borrow();
@@ -108,17 +139,49 @@ fn run<const DRAINS: bool>(seed: u64, verbose: bool) -> Result<Report, String> {
         }
         for view in driver.events.views() {
             let client = view.socket.peer;
-            if view.queued || view.connection.is_behind() {
+            let peer = &world.peers[client];
+            let is_waiting = view.connection.is_waiting();
+            if is_waiting && peer.end_told && !view.queued && !limits.answer_half_closed {
+                return Err(format!("client {client} has left, and its answer is waited for"));
+            }
+            if client >= plans.len() || view.queued || view.connection.is_behind() {
                 continue;
             }
             let log = &world.peers[client].log;
             let due = Deadlines::new(&plans[client], log, &limits, log.received_len(), false);
             if let Some(due) = due.filter(|due| due.is_missed(world.tick)) {
-                return Err(format!("client {client}: {due:?} was missed at {:?}: {log:?}", world.tick));
+                return Err(format!(
+                    "client {client}: {due:?} was missed at {:?}: {log:?}, {:?}",
+                    world.tick, view.connection
+                ));
             }
         }
-        Ok(())
+        if waiters.is_empty() {
+            return Ok(());
+        }
+        let seats: Vec<(usize, Seat)> = driver
+            .events
+            .views()
+            .map(|view| {
+                (
+                    view.socket.peer,
+                    Seat {
+                        waits: view.connection.ticket_number(),
+                        wants_write: view.connection.wants_write(),
+                        caught_up_ms: world.peers[view.socket.peer].log.caught_up.0,
+                    },
+                )
+            })
+            .collect();
+        let seat = |id: u64| seats.iter().find(|(client, _)| *client as u64 == id >> 32).map(|(_, seat)| *seat);
+        let drains = world.asked.is_some();
+        backstage.lock().check(seat, driver.events.has_letters(), drains, BUCKET_MS)
     })?;
+    backstage.lock().clear();
+    let tickets = driver.events.tickets_left();
+    if tickets > 0 {
+        return Err(format!("{tickets} tickets are left at the end"));
+    }
     let world = driver.world.borrow();
     let mut report = Report {
         clients,
@@ -128,11 +191,17 @@ fn run<const DRAINS: bool>(seed: u64, verbose: bool) -> Result<Report, String> {
         held_bytes_peak: driver.held_bytes_peak as u64,
         ..Report::default()
     };
-    for (client, plan) in plans.iter().enumerate() {
-        let peer = &world.peers[client];
+    report.clients += waiters.len() as u64;
+    let stage = backstage.lock();
+    report.late = stage.records.len() as u64;
+    for (client, peer) in world.peers.iter().enumerate() {
         let reason = driver.reasons[client];
-        judge(plan, peer, reason, &limits, Shutdown { asked: world.asked, closed: listener_closed })
-            .map_err(|what| format!("client {client}: {what}"))?;
+        let shutdown = Shutdown { asked: world.asked, closed: listener_closed };
+        match plans.get(client) {
+            Some(plan) => judge(plan, peer, reason, &limits, shutdown),
+            None => waiter::judge(&waiters[client - plans.len()], peer, reason, &limits, shutdown, &stage),
+        }
+        .map_err(|what| format!("client {client}: {what}"))?;
         report.bytes += peer.received.len() as u64;
         for byte in peer.received.iter().chain(format!("{reason:?} {:?}", peer.log.closed).as_bytes()) {
             report.digest = (report.digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
@@ -164,6 +233,8 @@ fn some_limits(random: &mut Random) -> Limits {
         body_bytes_per_second_min: one(random, &[1, 500, 5000]),
         body_timeout: ms(one(random, &[5000, 600_000])),
         idle_timeout: ms(one(random, &[300, 5000, 75_000, 200_000])),
+        answer_timeout: ms(one(random, &[500, 5000, 60_000])),
+        answer_half_closed: random.chance(300),
         write_timeout: ms(one(random, &[1000, 30_000])),
         linger_timeout: ms(one(random, &[0, 500, 2000])),
         drain_timeout: ms(one(random, &[0, 1000, 30_000])),
@@ -192,6 +263,7 @@ fn some_chaos(random: &mut Random) -> Chaos {
         accept_error: some(random, accept_error),
         late: some(random, late),
         jump: if random.chance(200) { 5 } else { 0 },
+        late_work: if random.chance(200) { 300 } else { 0 },
         register_error: if random.chance(50) { 50 } else { 0 },
         step_ms_max: *random.pick(&[1, 20, 200]),
     }

@@ -2,9 +2,15 @@
 
 use crate::request::{Body, FromRequest, Nothing, Request};
 use crate::response::{Respond, Response, Sent, Static};
-use crate::{Rejection, Status, routes};
+use crate::{EventStream, Later, Rejection, Status, routes};
 
-pub(super) struct App;
+use super::backstage::{Kind, Shared};
+
+#[derive(Default)]
+pub(super) struct App {
+    /// Where answers are made that come later.
+    pub(super) backstage: Shared,
+}
 
 routes! {
     /// See the module.
@@ -19,6 +25,13 @@ routes! {
         POST "/small"      => echo(body) [body_max = 64],
         POST "/ignore/{n}" => number(n),
         POST "/guarded"    => guarded(guard, body),
+        GET  "/later/{n}"  => later(later, n),
+        POST "/later/{n}"  => later(later, n),
+        POST "/late-echo/{n}" => late_echo(later, n, text),
+        GET  "/pool/{n}"   => pool(later, n),
+        GET  "/stream/{n}" => stream(later, n),
+        GET  "/events/{n}" => events(events, n),
+        GET  "/feed/{n}"   => feed(events, n),
     }
 }
 
@@ -75,4 +88,39 @@ impl<'r> FromRequest<'r, App> for Guard {
 
 fn guarded<'r>(_: &mut App, _: Guard, body: Body<'r>) -> Body<'r> {
     body
+}
+
+/// What the routes answer that answer later.
+pub(super) fn late_content(n: u64) -> Vec<u8> {
+    let more = if n.is_multiple_of(8) { (n >> 3) % 20_000 } else { 0 };
+    format!("late {n} ").into_bytes().into_iter().chain((0..more).map(|at| b'a' + ((at ^ n) % 26) as u8)).collect()
+}
+
+/// How such a route refuses at once.
+pub(super) const REFUSAL: (Status, &str) = (Status::CONFLICT, "refused at once");
+
+type Refused = Result<(), (Status, &'static str)>;
+
+fn later(app: &mut App, later: Later<App>, n: u64) -> Refused {
+    app.backstage.take(Kind::Later, n, later, late_content(n))
+}
+
+fn late_echo(app: &mut App, later: Later<App>, n: u64, text: Vec<u8>) -> Refused {
+    app.backstage.take(Kind::Later, n, later, text)
+}
+
+fn pool(app: &mut App, later: Later<App>, n: u64) -> Refused {
+    app.backstage.take(Kind::Pool, n, later, late_content(n))
+}
+
+fn stream(app: &mut App, later: Later<App>, n: u64) -> Refused {
+    app.backstage.take(Kind::Stream, n, later, Vec::new())
+}
+
+fn events(app: &mut App, events: EventStream, n: u64) {
+    app.backstage.take_events(n, events);
+}
+
+fn feed(app: &mut App, events: EventStream, n: u64) {
+    app.backstage.take_subscriber(n, events);
 }

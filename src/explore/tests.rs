@@ -54,7 +54,7 @@ fn well_behaved_clients_miss_nothing_beside_a_hostile_mix() {
     const FIXED: &[u8] = b"GET /fixed HTTP/1.1\r\nHost: x\r\n\r\n";
     let ms = Duration::from_millis;
     for seed in 0..3 {
-        let mut simulation = Simulation::new(Api, App).seed(seed);
+        let mut simulation = Simulation::new(Api, App::default()).seed(seed);
         for at in 0..4 {
             simulation.client(Script::new().drip(GET, ms(1500 + at)));
             simulation.client(Script::new().drip(&GET.repeat(3), ms(20 + at)));
@@ -100,7 +100,7 @@ fn a_flood_does_not_keep_others_waiting() {
                 world.add(script.close(), way)
             })
             .collect();
-        let mut driver = Driver::<App, true>::new(world, Api::ROUTES, App, Limits::DEFAULT);
+        let mut driver = Driver::<App, true>::new(world, Api::ROUTES, App::default(), Limits::DEFAULT);
         driver.run(|_| Ok(())).unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
         let world = driver.world.borrow();
         for client in polite {

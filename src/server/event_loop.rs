@@ -242,6 +242,10 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
     }
 
+    pub(crate) fn say_errors_as_json(&mut self, json_errors: bool) {
+        self.workspace.output.json_errors = json_errors;
+    }
+
     pub(crate) fn configure(&mut self, offload: Offload, stall_threshold: Duration) {
         self.pool.configure(offload);
         self.stalls.threshold = stall_threshold;
@@ -813,7 +817,6 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     /// For tests and simulations, which drive it by hand.
-    #[cfg(test)]
     pub(crate) fn pool(&self) -> &Pool {
         &self.pool
     }
@@ -864,6 +867,20 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             let has_timer = connection.deadline(&self.limits).is_none_or(|at| self.timers.bucket(index) <= due(at));
             Some(View { socket, connection, readable: *readable, queued: *queued, has_timer })
         })
+    }
+
+    /// Whether the next turn has letters to hand out.
+    #[cfg(any(test, feature = "internals"))]
+    pub(crate) fn has_letters(&self) -> bool {
+        self.workspace.lane.post.has_letters()
+    }
+
+    /// Gives letters and work up, as at the end of the loop, and counts the tickets that somebody still has.
+    #[cfg(any(test, feature = "internals"))]
+    pub(crate) fn tickets_left(&self) -> usize {
+        let post = &self.workspace.lane.post;
+        post.close();
+        std::sync::Arc::strong_count(post) - 1
     }
 
     /// Whether the books balance: slots, buffers, timers.

@@ -56,8 +56,9 @@ pub(crate) struct Log {
     pub(crate) settled: Option<Tick>,
     /// A send was not taken whole; since when nothing more was taken.
     pub(crate) unsent_since: Option<Tick>,
-    /// When a send last took the rest of what had had to wait.
+    /// When a send last took the rest of what had had to wait, and how long nothing had been taken then.
     pub(crate) caught_up: Tick,
+    pub(crate) unsent_before: Option<Tick>,
     pub(crate) write_shut: Option<Tick>,
     pub(crate) received_at_shut: Option<u64>,
     pub(crate) closed: Option<Tick>,
@@ -426,7 +427,26 @@ fn final_answer_len(received: &[u8], head_only: bool) -> Option<usize> {
             .filter_map(|line| line.split_once(':'))
             .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
             .and_then(|(_, value)| value.trim().parse::<usize>().ok());
-        let content_len = if head_only { 0 } else { length.unwrap_or(0) };
+        let is_chunked = head.split("\r\n").any(|line| line.eq_ignore_ascii_case("transfer-encoding: chunked"));
+        let content_len = match length {
+            _ if head_only => 0,
+            None if is_chunked => chunked_len(&rest[head_len..])?,
+            length => length.unwrap_or(0),
+        };
         return (rest.len() - head_len >= content_len).then_some(start + head_len + content_len);
+    }
+}
+
+/// The length of a chunked body up to its end, if that is there.
+fn chunked_len(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let rest = bytes.get(at..)?;
+        let line_len = rest.windows(2).position(|w| w == b"\r\n")?;
+        let size = std::str::from_utf8(&rest[..line_len]).ok().and_then(|size| usize::from_str_radix(size, 16).ok())?;
+        at += line_len + 2 + size + 2;
+        if size == 0 {
+            return (at <= bytes.len()).then_some(at);
+        }
     }
 }

@@ -16,7 +16,8 @@ use crate::limits::Limits;
 use crate::method::Method;
 use crate::route::{Routes, Table};
 use crate::server::Event;
-use crate::server::event_loop::EventLoop;
+use crate::server::event_loop::{EventLoop, View};
+use crate::server::offload::Offload;
 use crate::server::timers::BUCKET_MS;
 
 /// Scripted clients against a table, through the event loop of a real server, in a world that a seed decides.
@@ -234,6 +235,11 @@ impl<S: 'static, const DRAINS: bool> Driver<S, DRAINS> {
         let world = Rc::new(RefCell::new(world));
         let net = SimulatedNet(Rc::clone(&world));
         let events = EventLoop::new(net, routes, state, limits.clone(), usize::MAX, Some(Box::new(hook)));
+        // The same on every machine, and by no other clock.
+        let offload = Offload { threads: 2, deadline: Duration::MAX, ..Offload::DEFAULT };
+        events.pool().configure(offload);
+        events.pool().drive_by_hand();
+        world.borrow_mut().pool = Some(events.pool().clone());
         Driver {
             events,
             world,
@@ -264,7 +270,10 @@ impl<S: 'static, const DRAINS: bool> Driver<S, DRAINS> {
                 return Err("the loop does not come to an end".to_owned());
             }
             if world.quiet {
-                if self.events.stats().open > 0 {
+                // A stream whose producer has fallen silent waits for ever, as it should.
+                let goes_on =
+                    |at: &View<'_, _>| at.connection.is_waiting() && at.connection.deadline(&self.limits).is_none();
+                if !self.events.views().all(|view| goes_on(&view)) {
                     return Err("connections are open, and nothing would ever end them".to_owned());
                 }
                 world.ask_for_shutdown(Duration::ZERO);
@@ -324,7 +333,9 @@ impl<S: 'static, const DRAINS: bool> Driver<S, DRAINS> {
                 return Err(format!("client {client}: a deadline without a timer"));
             }
             let deadline = connection.deadline(&self.limits);
-            if deadline.is_some_and(|deadline| deadline.0 + BUCKET_MS <= world.tick.0) {
+            // While output waits, that has a deadline of its own.
+            let caught_up = world.peers[client].log.caught_up;
+            if deadline.is_some_and(|deadline| deadline.max(caught_up).0 + BUCKET_MS <= world.tick.0) {
                 return Err(format!("client {client}: the deadline {deadline:?} was missed at {:?}", world.tick));
             }
             let wake_by = deadline.map(|deadline| deadline.0.max(world.tick.0 + 1) + BUCKET_MS);

@@ -13,6 +13,8 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::peer::{End, Outlook, Peer, Stage, Way};
@@ -21,6 +23,7 @@ use super::script::Script;
 use crate::connection::Tick;
 use crate::date::DateLine;
 use crate::server::net::{Net, Ready, Token};
+use crate::server::offload::Pool;
 
 /// How often, of a thousand times, the world is unkind.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +47,8 @@ pub(crate) struct Chaos {
     pub(crate) jump: u32,
     /// Registering a socket fails.
     pub(crate) register_error: u32,
+    /// Work waits in the pool's queue for too long.
+    pub(crate) late_work: u32,
     /// The most time between two looks at the clients.
     pub(crate) step_ms_max: u64,
 }
@@ -62,6 +67,7 @@ impl Chaos {
         late: 50,
         jump: 0,
         register_error: 0,
+        late_work: 0,
         step_ms_max: 5,
     };
 }
@@ -72,6 +78,18 @@ pub(crate) struct Outage {
     pub(crate) from_ms: u64,
     pub(crate) to_ms: u64,
     pub(crate) errno: i32,
+}
+
+/// What goes on beside the loop and its clients: other threads, as far as the loop can tell.
+pub(crate) trait Outsiders: std::fmt::Debug {
+    /// When they do something next.
+    fn outlook(&self, now_ms: u64) -> Outlook;
+
+    /// They do one thing. `turn` is the loop's turn in which that happens.
+    fn stir(&mut self, now_ms: u64, turn: u64);
+
+    /// The wait of this turn is over.
+    fn tell(&mut self, now_ms: u64, turn: u64);
 }
 
 #[derive(Debug)]
@@ -103,11 +121,18 @@ pub(crate) struct World {
     /// When the loop was first told of one.
     pub(crate) asked: Option<Tick>,
     command_edge: bool,
+    /// Another thread wants the loop to look at its letters.
+    woken: Arc<AtomicBool>,
+    /// Whose threads are as fast as the seed says.
+    pub(crate) pool: Option<Pool>,
+    pub(crate) outsiders: Option<Box<dyn Outsiders>>,
 
     stale: Vec<Token>,
     pub(crate) turn: u64,
     /// What the last wait was allowed.
     pub(crate) timeout: Option<Duration>,
+    /// The loop has not asked for the time since it waited.
+    waited: bool,
     progress: bool,
     idle_turns: u32,
     calls_in_turn: u32,
@@ -167,9 +192,13 @@ impl World {
             wish: None,
             asked: None,
             command_edge: false,
+            woken: Arc::default(),
+            pool: None,
+            outsiders: None,
             stale: Vec::new(),
             turn: 0,
             timeout: None,
+            waited: false,
             progress: true,
             idle_turns: 0,
             calls_in_turn: 0,
@@ -233,6 +262,27 @@ impl World {
             self.wish = Some(self.wish.map_or(delay, |earlier| earlier.min(delay)));
             self.command_edge = true;
         }
+        if self.random.chance(500) {
+            self.stir_outside();
+        }
+    }
+
+    /// One piece of work is done, or one thing happens outside.
+    fn stir_outside(&mut self) {
+        let (now_ms, turn) = (self.now_ms, self.turn);
+        if let Some(outsiders) = self.outsiders.as_mut().filter(|others| others.outlook(now_ms) == Outlook::Now) {
+            outsiders.stir(now_ms, turn);
+            self.progress = true;
+        }
+        let runnable = self.pool.as_ref().map_or(0, Pool::runnable);
+        if runnable > 0 && self.random.chance(300) {
+            let (place, late) = (self.random.len(0, runnable - 1), self.random.chance(self.chaos.late_work));
+            self.note(|| format!("work {place} of {runnable} is done, late {late}"));
+            if let Some(pool) = &self.pool {
+                pool.run_at(place, late);
+            }
+            self.progress = true;
+        }
     }
 
     fn stir(&mut self, index: usize) {
@@ -275,6 +325,9 @@ impl World {
             let index = self.random.len(0, self.peers.len() - 1);
             self.stir(index);
         }
+        if self.random.chance(self.chaos.stir) {
+            self.stir_outside();
+        }
     }
 
     /// Lets the clients finish once the loop is gone.
@@ -293,13 +346,18 @@ impl World {
     }
 
     fn outlook(&self) -> Outlook {
+        let outside = self.outsiders.as_ref().map_or(Outlook::Never, |outsiders| outsiders.outlook(self.now_ms));
+        if self.pool.as_ref().is_some_and(|pool| pool.runnable() > 0) {
+            return Outlook::Now;
+        }
         let peers = self.peers.iter().map(|peer| peer.outlook(self.now_ms)).min().unwrap_or(Outlook::Never);
         let wishes = self.wishes.iter().map(|(at_ms, _)| Outlook::At(*at_ms)).min().unwrap_or(Outlook::Never);
-        peers.min(wishes)
+        peers.min(wishes).min(outside)
     }
 
     fn has_events(&self) -> bool {
         self.command_edge
+            || self.woken.load(Ordering::Acquire)
             || (self.listener_edge && self.listening)
             || self.peers.iter().any(|peer| peer.edge && peer.token.is_some())
     }
@@ -311,6 +369,7 @@ impl World {
 
     fn wait(&mut self, timeout: Option<Duration>, drains: bool, events: &mut Vec<Ready>) {
         self.turn += 1;
+        self.waited = true;
         self.note(|| format!("waits for {timeout:?}"));
         self.timeout = timeout;
         self.check_for_spin(timeout);
@@ -319,6 +378,9 @@ impl World {
         self.calls_in_turn = 0;
         if self.random.chance(self.chaos.interrupt) {
             self.progress = true;
+            if let Some(outsiders) = &mut self.outsiders {
+                outsiders.tell(self.now_ms, self.turn);
+            }
             return;
         }
         let limit = timeout.map(|timeout| self.now_ms.saturating_add(round_up(timeout)));
@@ -358,6 +420,9 @@ impl World {
             // Anywhere between 1980 and 2040.
             self.unix_ms = self.random.between(315_532_800_000, 2_208_988_800_000);
         }
+        if let Some(outsiders) = &mut self.outsiders {
+            outsiders.tell(self.now_ms, self.turn);
+        }
         self.collect(drains, events);
         if !events.is_empty() {
             self.progress = true;
@@ -372,8 +437,9 @@ impl World {
                 events.push(plain(Token::LISTENER, true));
             }
         }
-        if self.command_edge && !self.random.chance(self.chaos.hold_back) {
+        if (self.command_edge || self.woken.load(Ordering::Acquire)) && !self.random.chance(self.chaos.hold_back) {
             self.command_edge = false;
+            self.woken.store(false, Ordering::Release);
             events.push(plain(Token::COMMAND, true));
         }
         for index in 0..self.peers.len() {
@@ -683,6 +749,7 @@ impl<const DRAINS: bool> Net for SimulatedNet<DRAINS> {
         }
         if taken == offered && log.unsent_since.is_some() {
             log.caught_up = tick;
+            log.unsent_before = log.unsent_since;
         }
         log.unsent_since = match log.unsent_since {
             _ if taken == offered => None,
@@ -747,11 +814,19 @@ impl<const DRAINS: bool> Net for SimulatedNet<DRAINS> {
         wish
     }
 
+    fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
+        let woken = Arc::clone(&self.0.borrow().woken);
+        Box::new(move || woken.store(true, Ordering::Release))
+    }
+
     fn now(&mut self) -> Tick {
         let world = &mut *self.0.borrow_mut();
         world.tick = Tick(world.now_ms);
-        for peer in &mut world.peers {
-            peer.log.settled.get_or_insert(world.tick);
+        // A later look in the same turn is not the next turn.
+        if std::mem::take(&mut world.waited) {
+            for peer in &mut world.peers {
+                peer.log.settled.get_or_insert(world.tick);
+            }
         }
         let (tick, second) = (world.tick, world.unix_ms / 1000);
         while world.seconds_seen.front().is_some_and(|(seen, _)| seen.0 + 1000 < tick.0) {

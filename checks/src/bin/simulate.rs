@@ -66,12 +66,13 @@ fn main() -> ExitCode {
     let (sum, found) = run_all(&asked);
     let seconds = started.elapsed().as_secs_f64();
     println!(
-        "{} runs in {seconds:.1} s ({:.0} a second): {} clients, {} requests, {} turns, {:.1} GB taken, {:.0} simulated \
+        "{} runs in {seconds:.1} s ({:.0} a second): {} clients, {} requests, {} of them answered later, {} turns, {:.1} GB taken, {:.0} simulated \
          hours, at most {} bytes held for a connection",
         sum.runs,
         sum.runs as f64 / seconds,
         sum.clients,
         sum.requests,
+        sum.late,
         sum.turns,
         sum.bytes as f64 / 1e9,
         sum.simulated_ms as f64 / 3.6e6,
@@ -89,6 +90,7 @@ struct Sum {
     runs: u64,
     clients: u64,
     requests: u64,
+    late: u64,
     turns: u64,
     bytes: u64,
     simulated_ms: u64,
@@ -100,6 +102,7 @@ impl Sum {
         self.runs += 1;
         self.clients += report.clients;
         self.requests += report.requests;
+        self.late += report.late;
         self.turns += report.turns;
         self.bytes += report.bytes;
         self.simulated_ms += report.simulated_ms;

@@ -391,8 +391,25 @@ fn event_streams_end_at_shutdown() {
     let peer = stage.ask("/feed");
     stage.world.ask_for_shutdown(Duration::ZERO);
     stage.settle();
-    assert!(peer.taken().ends_with("0\r\n\r\n") && peer.is_closed());
+    assert!(peer.taken().ends_with("0\r\n\r\n"));
+    // From here on it is idle, and closed as other idle connections are.
+    stage.world.advance(500);
+    stage.settle();
+    assert!(peer.is_closed());
     assert!(!stage.turn());
+}
+
+#[test]
+fn what_came_behind_an_event_stream_is_answered_when_a_shutdown_ends_the_stream() {
+    let mut stage = Stage::plain();
+    let peer = stage.connect();
+    stage.send(&peer, &["/feed".to_owned(), "/now/1".to_owned()]);
+    stage.world.ask_for_shutdown(Duration::ZERO);
+    stage.settle();
+    let taken = peer.taken();
+    let (_, answer) = taken.split_once("0\r\n\r\n").expect("the stream ended");
+    assert!(answer.contains("Connection: close\r\n") && answer.ends_with("now 1."), "{taken}");
+    assert!(peer.is_closed());
 }
 
 #[test]
