@@ -1333,8 +1333,8 @@ fn run<S>(
     match outcome {
         Ok(None) if asked == Asked::Nothing => Wish::Stay,
         Ok(None) if asked == Asked::Later => Wish::Wait,
-        Ok(None) if asked == Asked::Rejected => say_again(row.errors, turn.state, output, mark, facts),
-        Ok(None) => Wish::Close,
+        Ok(None) if asked == Asked::Close => Wish::Close,
+        Ok(None) => say_again(row.errors, asked, turn.state, output, mark, facts),
         Ok(Some(rejection)) => {
             lane.void();
             output.roll_back(mark);
@@ -1373,14 +1373,27 @@ fn write_rejection<S>(
     }
 }
 
-/// A handler answered with a refusal: the mapper says that in its own words too.
+/// Whatever else a handler's answer is: a refusal, which the mapper says in its own words too.
 #[cold]
 #[inline(never)]
-fn say_again<S>(errors: Option<MapErrors<S>>, state: &mut S, output: &mut Output, mark: Mark, facts: Facts) -> Wish {
-    match (errors, output.source.take().and_then(|source| source.downcast().ok())) {
+fn say_again<S>(
+    errors: Option<MapErrors<S>>,
+    asked: Asked,
+    state: &mut S,
+    output: &mut Output,
+    mark: Mark,
+    facts: Facts,
+) -> Wish {
+    let source = output.source.take();
+    let rejection = match asked {
+        Asked::Rejected => source.and_then(|source| source.downcast().ok()).map(|rejection| *rejection),
+        Asked::Refused(status, sentence) if errors.is_some() => Some(Rejection::text(status, sentence)),
+        _ => None,
+    };
+    match (errors, rejection) {
         (Some(errors), Some(rejection)) => {
             output.roll_back(mark);
-            write_rejection(Some(errors), *rejection, state, output, facts)
+            write_rejection(Some(errors), rejection, state, output, facts)
         }
         _ => Wish::Stay,
     }
@@ -1737,10 +1750,7 @@ impl Connection {
         }));
         let wish = match outcome {
             Ok(()) if asked == Asked::Close => Wish::Close,
-            Ok(()) if asked == Asked::Rejected => {
-                say_again(errors, turn.state, &mut turn.workspace.output, mark, facts)
-            }
-            Ok(()) => Wish::Stay,
+            Ok(()) => say_again(errors, asked, turn.state, &mut turn.workspace.output, mark, facts),
             Err(_panic) => {
                 let output = &mut turn.workspace.output;
                 output.roll_back(mark);

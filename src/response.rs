@@ -36,6 +36,8 @@ pub(crate) enum Asked {
     Later,
     /// Nothing, and the answer is a [`Rejection`](crate::Rejection), which lies beside it.
     Rejected,
+    /// Nothing, and the answer is this alone. Not made a rejection before a mapper asks: that would allocate.
+    Refused(Status, &'static str),
 }
 
 /// The content type of an answer that gave none: its field line, and the name of the field that follows, padded so that
@@ -377,6 +379,14 @@ impl<'r> Response<'r> {
     pub(crate) fn keep(&mut self, rejection: Rejection) {
         *self.asked = Asked::Rejected;
         self.output.source = Some(Box::new(rejection));
+    }
+
+    /// Finishes with a status and a sentence, for a mapper to say in other words.
+    pub(crate) fn refuse_alone(self, status: Status, sentence: &'static str) -> Sent<'r> {
+        if self.is_untouched() {
+            *self.asked = Asked::Refused(status, sentence);
+        }
+        self.status(status).refuse(sentence)
     }
 
     /// Finishes with what is wrong, as text or as the server says its errors; see `Server::json_errors`.
@@ -742,7 +752,7 @@ impl<T: AsRef<str>> Respond for Html<T> {
 impl Respond for Status {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         if self.code() >= 400 {
-            return Rejection::text(self, self.reason()).respond(response);
+            return response.refuse_alone(self, self.reason());
         }
         response.status(self).text(self.reason())
     }
@@ -767,7 +777,7 @@ impl<T: Respond> Respond for Option<T> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         match self {
             Some(answer) => answer.respond(response),
-            None => Rejection::text(Status::NOT_FOUND, "nothing is found here").respond(response),
+            None => response.refuse_alone(Status::NOT_FOUND, "nothing is found here"),
         }
     }
 }
