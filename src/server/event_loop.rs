@@ -78,7 +78,8 @@ struct Stalls<S: 'static> {
     /// Since when time passed that nobody was made to account for, and how many requests were answered until then.
     since: Tick,
     requests: u64,
-    /// The clock is read for every connection until then.
+    /// Until then the next stall that cannot be laid to a row has the clock read for every connection.
+    suspect_until: Tick,
     watch_until: Tick,
     watching: bool,
 }
@@ -189,7 +190,7 @@ const IDLE_TRIES: usize = 4;
 /// At least so long between two events that tell the same.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// How long after a stall the clock is read for every connection.
+/// After two stalls within this time that cannot be laid to a row, the clock is read for every connection for so long.
 const WATCH: Duration = Duration::from_secs(60);
 
 /// At shutdown a connection that was accepted, or had its last answer, less long ago is not taken for idle: its next
@@ -246,6 +247,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                 ran: None,
                 since: now,
                 requests: 0,
+                suspect_until: now,
                 watch_until: now,
                 watching: false,
             },
@@ -470,8 +472,14 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         if took < stalls.threshold {
             return;
         }
-        stalls.watch_until = now.after(WATCH);
-        stalls.watching = true;
+        if ran.is_none() {
+            // One may be the machine's doing.
+            if now < stalls.suspect_until {
+                stalls.watch_until = now.after(WATCH);
+                stalls.watching = true;
+            }
+            stalls.suspect_until = now.after(WATCH);
+        }
         self.stats.stalls += 1;
         let route = ran.map(|row| (row.method, row.pattern));
         tell(&mut self.hook, Event::Stalled { route, took });

@@ -580,10 +580,9 @@ impl Handle {
     ///
     /// Not from a handler: its loop would wait for itself.
     pub fn stats(&self) -> Option<Stats> {
-        let answers = self.mailbox.ask_for_stats();
         let mut sum = Stats::default();
-        for answer in answers {
-            sum = sum + answer.recv_timeout(Duration::from_secs(1)).ok()?;
+        for question in self.mailbox.ask_for_stats() {
+            sum = sum + question.wait(Duration::from_secs(1))?;
         }
         Some(sum)
     }
