@@ -323,13 +323,14 @@ impl Net for Sockets {
             waited => waited?,
         }
         events.extend(self.events.iter().map(|event| {
-            let failed = event.is_error() || event.is_write_closed();
-            Ready {
-                token: Token(event.token().0 as u64),
-                readable: event.is_readable() || event.is_read_closed() || failed,
-                writable: event.is_writable() || failed,
-                read_closed: event.is_read_closed() || failed,
+            let token = Token(event.token().0 as u64);
+            let (readable, writable) = (event.is_readable(), event.is_writable());
+            if !(event.is_error() || event.is_read_closed() || event.is_write_closed()) {
+                return Ready { token, readable, writable, read_closed: false };
             }
+            // Errors and hang-ups: whatever is called next on the socket tells.
+            let failed = event.is_error() || event.is_write_closed();
+            Ready { token, readable: true, writable: writable || failed, read_closed: true }
         }));
         Ok(())
     }
