@@ -47,6 +47,8 @@ pub(crate) struct Output {
     pub(crate) date: DateLine,
     /// What the core has to say against a request is said as JSON.
     pub(crate) json_errors: bool,
+    /// Why an answer could not be written as its handler wanted it, until somebody is told.
+    pub(crate) fault: Option<&'static str>,
 }
 
 /// A place to return to when an answer turns out to be impossible.
@@ -67,6 +69,7 @@ impl Output {
             source: None,
             date: DateLine::new(unix_seconds),
             json_errors: false,
+            fault: None,
         }
     }
 

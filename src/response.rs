@@ -97,14 +97,14 @@ pub struct Response<'r> {
     status: Option<Status>,
     /// A content type stands among the field lines already.
     typed: bool,
-    /// A field was refused.
-    failed: bool,
+    /// Why a field was refused.
+    failed: Option<&'static str>,
 }
 
 impl<'r> Response<'r> {
     pub(crate) fn new(output: &'r mut Output, asked: &'r mut Asked, facts: Facts) -> Response<'r> {
         let mark = output.mark();
-        Response { output, asked, facts, mark, status: None, typed: false, failed: false }
+        Response { output, asked, facts, mark, status: None, typed: false, failed: None }
     }
 
     /// Sets the status, unless it was set before: what wraps an answer decides, as in `(Status, T)`. Default 200.
@@ -118,8 +118,8 @@ impl<'r> Response<'r> {
     #[must_use]
     pub fn field(mut self, name: &str, value: impl AsRef<[u8]>) -> Response<'r> {
         let value = value.as_ref();
-        if !is_sendable(name, value) {
-            self.failed = true;
+        if let Some(fault) = field_fault(name, value) {
+            self.failed = Some(fault);
             return self;
         }
         if name.eq_ignore_ascii_case("content-type") {
@@ -204,6 +204,7 @@ impl<'r> Response<'r> {
         out.extend_from_slice(b"          \r\n\r\n");
         let start = out.len();
         if write(out).is_err() {
+            self.failed = Some("the content cannot be written as what it is to be");
             return self.fail();
         }
         let mut digits = itoa::Buffer::new();
@@ -304,7 +305,7 @@ impl<'r> Response<'r> {
     /// Writes status-line, Date, Connection and the fields so far. False if a field was refused.
     #[inline(always)]
     fn begin(&mut self) -> bool {
-        if self.failed {
+        if self.failed.is_some() {
             return false;
         }
         let Output { bytes: out, date, field_lines, .. } = &mut *self.output;
@@ -367,6 +368,7 @@ impl<'r> Response<'r> {
     #[cold]
     fn fail(self) -> Sent<'r> {
         self.output.roll_back(self.mark);
+        self.output.fault = Some(self.failed.unwrap_or("a status without content cannot be answered in parts"));
         Reject::HandlerFailed.respond(Response::new(self.output, self.asked, self.facts))
     }
 
@@ -519,13 +521,19 @@ fn write_status_line(out: &mut Vec<u8>, status: Status) {
     out.extend_from_slice(b" \r\n");
 }
 
-/// A token and a value without control bytes, and no field that the server writes itself.
-fn is_sendable(name: &str, value: &[u8]) -> bool {
+/// Why a field cannot be written: its name is no token, its value holds a control byte, or the server writes it itself.
+fn field_fault(name: &str, value: &[u8]) -> Option<&'static str> {
     let reserved = ["content-length", "transfer-encoding", "connection", "date", "keep-alive", "upgrade", "trailer"];
-    !name.is_empty()
-        && name.bytes().all(is_token_byte)
-        && value.iter().all(|&b| b == b'\t' || (planted!("response") && b == b'\n') || (b >= 0x20 && b != 0x7f))
-        && !reserved.iter().any(|r| name.eq_ignore_ascii_case(r))
+    let is_sendable = |b: u8| b == b'\t' || (planted!("response") && b == b'\n') || (b >= 0x20 && b != 0x7f);
+    if name.is_empty() || !name.bytes().all(is_token_byte) {
+        Some("a field has a name that is no token")
+    } else if !value.iter().all(|&b| is_sendable(b)) {
+        Some("a field has a value with a control byte")
+    } else if reserved.iter().any(|r| name.eq_ignore_ascii_case(r)) {
+        Some("a field is one that the server writes itself")
+    } else {
+        None
+    }
 }
 
 /// An answer made at compile time, but for Date and Connection. See `const` rows in [`routes!`](crate::routes).

@@ -61,6 +61,15 @@ pub enum Event<'e> {
         /// Whose request it was.
         peer: Option<SocketAddr>,
     },
+    /// An answer could not be written as its handler wanted it, so its client got a 500 instead.
+    #[non_exhaustive]
+    AnswerFailed {
+        /// Method and pattern of the row that ran last before it was told: of this request, unless more were pipelined
+        /// behind it. None for an answer that came later.
+        route: Option<(Method, &'static str)>,
+        /// What was wrong with it.
+        fault: &'static str,
+    },
     /// A handler held up the loop for longer than [`Server::stall_threshold`](crate::Server::stall_threshold).
     #[non_exhaustive]
     Stalled {
@@ -113,7 +122,7 @@ impl Event<'_> {
             Event::Stalled { .. } | Event::Full { .. } | Event::AcceptPaused { .. } | Event::Stopped { .. } => {
                 Level::Warn
             }
-            Event::HandlerPanicked { .. } => Level::Error,
+            Event::HandlerPanicked { .. } | Event::AnswerFailed { .. } => Level::Error,
         }
     }
 }
@@ -136,11 +145,15 @@ impl fmt::Display for Event<'_> {
             }
             Event::Closed { peer, reason } => write!(f, "{} closed: {reason}", Peer(*peer)),
             Event::HandlerPanicked { peer } => write!(f, "a handler panicked on a request from {}", Peer(*peer)),
+            Event::AnswerFailed { route: Some((method, pattern)), fault } => {
+                write!(f, "{} {pattern} was answered with 500: {fault}", method.as_str())
+            }
+            Event::AnswerFailed { route: None, fault } => write!(f, "a request was answered with 500: {fault}"),
             Event::Stalled { route: Some((method, pattern)), took } => {
                 write!(f, "{} {pattern} held up the loop for {} ms", method.as_str(), took.as_millis())
             }
             Event::Stalled { route: None, took } => write!(f, "the loop was held up for {} ms", took.as_millis()),
-            Event::Full { open } => write!(f, "{open} connections are open, which is the limit; more have to wait"),
+            Event::Full { open } => write!(f, "all {open} places for connections are taken; more have to wait"),
             Event::AcceptPaused { error } => write!(f, "no connection can be accepted for now: {error}"),
             Event::Draining { open } => write!(f, "shutdown was announced, {open} connections are open"),
             Event::Closing { open } => write!(f, "shutdown began, {open} connections are open"),
@@ -173,6 +186,8 @@ pub struct Stats {
     pub requests: u64,
     /// Handlers that panicked.
     pub panics: u64,
+    /// Answers that could not be written as their handlers wanted them.
+    pub faults: u64,
     /// How often a handler held up the loop for longer than the threshold.
     pub stalls: u64,
     /// Requests answered with 503 because the pool had no room for their work, or did not get to it in time.

@@ -521,6 +521,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             && !open.readable
             && self.timers.bucket(index) <= self.idle_bucket
             && !self.workspace.closing
+            && self.workspace.output.fault.is_none()
         {
             return;
         }
@@ -535,6 +536,12 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         if self.workspace.panics != self.stats.panics {
             self.stats.panics = self.workspace.panics;
             tell(&mut self.hook, Event::HandlerPanicked { peer: open.connection.peer() });
+        }
+        if let Some(fault) = self.workspace.output.fault.take() {
+            self.stats.faults += 1;
+            // With several requests in a turn it is known of the last only.
+            let route = self.stalls.ran.map(|row| (row.method, row.pattern));
+            tell(&mut self.hook, Event::AnswerFailed { route, fault });
         }
         match open.connection.next(self.now) {
             Next::Stay => {}

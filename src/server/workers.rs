@@ -152,6 +152,7 @@ impl Add for Stats {
             open: self.open + other.open,
             requests: self.requests + other.requests,
             panics: self.panics + other.panics,
+            faults: self.faults + other.faults,
             stalls: self.stalls + other.stalls,
             refused_work: self.refused_work + other.refused_work,
             accept_pauses: self.accept_pauses + other.accept_pauses,

@@ -11,7 +11,7 @@ use super::event_loop::EventLoop;
 use fake::{FakeNet, Peer, World};
 
 use crate::route::Table;
-use crate::{Body, Limits, Request, routes};
+use crate::{Body, Limits, Request, Respond, routes};
 
 const EMFILE: i32 = 24;
 const ECONNABORTED: i32 = 103;
@@ -35,6 +35,7 @@ routes! {
         GET  "/large" => large(),
         GET  "/ready" => ready(request),
         GET  "/panic" => fail(),
+        GET  "/split" => split(),
         POST "/echo" => echo(body),
     }
 }
@@ -50,6 +51,10 @@ fn large(_: &mut App) -> Vec<u8> {
 
 fn ready(_: &mut App, request: Request<'_>) -> &'static str {
     if request.is_draining() { "draining" } else { "ready" }
+}
+
+fn split(_: &mut App) -> impl Respond {
+    "never seen".field("X-A", "v\r\nSet-Cookie: a=1")
 }
 
 fn fail(_: &mut App) -> &'static str {
@@ -558,7 +563,7 @@ fn at_the_limit_of_connections_the_rest_waits_without_a_spin() {
     assert_eq!(stage.events.stats().open, 2);
     assert!(!third.is_registered());
     assert!(stage.world.waited().is_some_and(|wait| wait >= Duration::from_millis(100)));
-    stage.assert_told("2 connections are open, which is the limit");
+    stage.assert_told("all 2 places for connections are taken");
     let before = stage.world.counts();
     stage.advance(SECOND / 2);
     assert_eq!(stage.world.counts().accepts, before.accepts);
@@ -626,6 +631,18 @@ fn a_panic_is_counted_and_told_and_ends_one_connection() {
     stage.world.tell_readable(&peer);
     stage.settle();
     stage.assert_told("closed: the handler panicked");
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_counted_and_told_with_its_route() {
+    let mut stage = Stage::new(Limits::DEFAULT);
+    let peer = stage.connect();
+    let answer = stage.exchange(&peer, "GET /split HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 500 "), "{answer:?}");
+    stage.assert_told("GET /split was answered with 500: a field has a value with a control byte");
+    assert_eq!(stage.events.stats().faults, 1);
+    assert_eq!(ok_count(&stage.exchange(&peer, GET)), 1);
+    assert_eq!(stage.events.stats().faults, 1);
 }
 
 // ---- shutdown ----------------------------------------------------------------------------------------------------
