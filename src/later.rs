@@ -178,6 +178,7 @@ impl<S: 'static> fmt::Debug for Later<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S: 'static> FromRequest<'r, S> for Later<S> {
     type Takes = TheLater;
     fn from_request(_: &Request<'r>, ticket: TicketPart, _: &mut S) -> Result<Self, Rejection> {

@@ -195,7 +195,7 @@ macro_rules! __routes_line {
         $crate::__private::Line::handler(
             $crate::__private::stringify!($method),
             $pattern,
-            &[$($crate::__private::stringify!($name)),*],
+            __SPRAT_NAMES,
             __sprat_check,
             __sprat_call,
             $crate::__private::Options::NONE
@@ -300,6 +300,7 @@ macro_rules! __routes_handler {
 #[macro_export]
 macro_rules! __routes_row {
     (($state:ty) $pattern:literal [$($handler:tt)+] $answer:tt $(($value:ident $name:tt))*) => {
+        const __SPRAT_NAMES: &[&$crate::__private::str] = &[$($crate::__private::stringify!($name)),*];
         #[inline(always)]
         #[allow(unused_variables)]
         fn __sprat_row<'r>(
@@ -308,8 +309,9 @@ macro_rules! __routes_row {
         ) -> $crate::__private::Result<$crate::__private::Done<'r>, $crate::Rejection> {
             $(let $value = {
                 let $name = $crate::__private::Slot::NEW;
-                $crate::__private::Source::<{ $crate::__private::place($pattern, $crate::__private::stringify!($name)) }>
-                    ::of($name)
+                $crate::__private::Source::<{
+                    $crate::__private::place($pattern, $crate::__private::stringify!($name), __SPRAT_NAMES)
+                }>::of($name)
             };)*
             let parts = match moment {
                 $crate::__private::Moment::Head(request, params) => {

@@ -41,6 +41,8 @@ pub(crate) struct Output {
     /// Field lines of the answer being written. They wait here because the status-line comes before them.
     pub(crate) field_lines: Vec<u8>,
     pub(crate) date: DateLine,
+    /// What the core has to say against a request is said as JSON.
+    pub(crate) json_errors: bool,
 }
 
 /// A place to return to when an answer turns out to be impossible.
@@ -58,6 +60,7 @@ impl Output {
             pieces_len: 0,
             field_lines: Vec::new(),
             date: DateLine::new(unix_seconds),
+            json_errors: false,
         }
     }
 

@@ -195,6 +195,7 @@ impl From<TooMany> for Rejection {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl crate::response::Respond for TooMany {
     fn respond<'r>(self, response: crate::response::Response<'r>) -> crate::response::Sent<'r> {
         Rejection::from(self).respond(response)
@@ -244,6 +245,7 @@ impl<L> fmt::Debug for Limited<L> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S, L: LimitedBy<S>> FromRequest<'r, S> for Limited<L> {
     type Takes = Nothing;
 
@@ -271,6 +273,7 @@ impl<'r, S, L: LimitedBy<S>> FromRequest<'r, S> for Limited<L> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ByAddress(IpAddr);
 
+#[diagnostic::do_not_recommend]
 impl<'r, S> FromRequest<'r, S> for ByAddress {
     type Takes = Nothing;
     fn from_request(request: &Request<'r>, (): (), _: &mut S) -> Result<Self, Rejection> {

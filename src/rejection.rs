@@ -34,7 +34,7 @@ struct Inner {
 }
 
 impl Rejection {
-    /// A refusal whose body is `message` as text/plain.
+    /// A refusal whose body is `message` as text/plain, or as JSON where [all errors are](crate::Server::json_errors).
     #[cold]
     pub fn text(status: Status, message: impl Into<Cow<'static, str>>) -> Rejection {
         let (error, path, detail, fields) = (None, None, None, Vec::new());
@@ -106,6 +106,7 @@ impl From<Reject> for Rejection {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Rejection {
     #[cold]
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
@@ -116,26 +117,32 @@ impl Respond for Rejection {
         }
         match &inner.error {
             None => match &inner.path {
-                None => response.text(&inner.message),
-                Some(path) => response.text(&format!("{path}: {}", inner.message)),
+                None => response.refuse(&inner.message),
+                Some(path) => response.refuse(&format!("{path}: {}", inner.message)),
             },
             Some(error) => {
-                let mut body = Vec::with_capacity(128);
-                body.extend_from_slice(b"{\"error\":");
-                push_json_string(&mut body, error);
-                if !inner.message.is_empty() {
-                    body.extend_from_slice(b",\"message\":");
-                    push_json_string(&mut body, &inner.message);
-                }
-                if let Some(path) = &inner.path {
-                    body.extend_from_slice(b",\"path\":");
-                    push_json_string(&mut body, path);
-                }
-                body.push(b'}');
+                let body = json_body(error, &inner.message, inner.path.as_deref());
                 response.content_type("application/json").body(&body)
             }
         }
     }
+}
+
+/// `{"error":"code","message":"...","path":"..."}`, without what is empty.
+pub(crate) fn json_body(error: &str, message: &str, path: Option<&str>) -> Vec<u8> {
+    let mut body = Vec::with_capacity(128);
+    body.extend_from_slice(b"{\"error\":");
+    push_json_string(&mut body, error);
+    if !message.is_empty() {
+        body.extend_from_slice(b",\"message\":");
+        push_json_string(&mut body, message);
+    }
+    if let Some(path) = path {
+        body.extend_from_slice(b",\"path\":");
+        push_json_string(&mut body, path);
+    }
+    body.push(b'}');
+    body
 }
 
 /// `string` of RFC 8259 section 7. Here and not in `json`, because a build without that feature refuses too.

@@ -158,6 +158,7 @@ impl<'r> Body<'r> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Body<'_> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.body(self.as_slice())
@@ -248,7 +249,9 @@ impl Takes for TheWriter {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be taken from a request",
     label = "this argument is no path parameter, so its type must implement `sprat::FromRequest`",
-    note = "a path parameter stands in braces in the pattern, under the name of the argument"
+    note = "a path parameter stands in braces in the pattern, under the name of the argument",
+    note = "`Json<T>`, `Query<T>` and `Form<T>` need `#[derive(Deserialize)]` on `T`, and `Option<T>` needs \
+            `sprat::Optional`"
 )]
 pub trait FromRequest<'r, S: ?Sized>: Sized {
     /// [`Nothing`], [`TheBody`] or [`TheWriter`].
@@ -275,6 +278,7 @@ pub trait FromRequest<'r, S: ?Sized>: Sized {
     ) -> Result<Self, Rejection>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S> FromRequest<'r, S> for Request<'r> {
     type Takes = Nothing;
     #[inline]
@@ -283,6 +287,7 @@ impl<'r, S> FromRequest<'r, S> for Request<'r> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S> FromRequest<'r, S> for Fields<'r> {
     type Takes = Nothing;
     #[inline]
@@ -291,6 +296,7 @@ impl<'r, S> FromRequest<'r, S> for Fields<'r> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S> FromRequest<'r, S> for Method {
     type Takes = Nothing;
     #[inline]
@@ -309,6 +315,7 @@ impl<'r, S> FromRequest<'r, S> for Method {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawQuery<'r>(pub &'r str);
 
+#[diagnostic::do_not_recommend]
 impl<'r, S> FromRequest<'r, S> for RawQuery<'r> {
     type Takes = Nothing;
     #[inline]
@@ -318,6 +325,7 @@ impl<'r, S> FromRequest<'r, S> for RawQuery<'r> {
 }
 
 /// The address of the peer. 500 where there is none; ask for `Option<SocketAddr>` to serve unix sockets too.
+#[diagnostic::do_not_recommend]
 impl<'r, S> FromRequest<'r, S> for SocketAddr {
     type Takes = Nothing;
     fn from_request(request: &Request<'r>, (): (), _: &mut S) -> Result<Self, Rejection> {
@@ -328,6 +336,7 @@ impl<'r, S> FromRequest<'r, S> for SocketAddr {
 }
 
 /// The address of the peer without its port. 500 where there is none.
+#[diagnostic::do_not_recommend]
 impl<'r, S> FromRequest<'r, S> for IpAddr {
     type Takes = Nothing;
     fn from_request(request: &Request<'r>, (): (), state: &mut S) -> Result<Self, Rejection> {
@@ -335,6 +344,7 @@ impl<'r, S> FromRequest<'r, S> for IpAddr {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S> FromRequest<'r, S> for Body<'r> {
     type Takes = TheBody;
     #[inline]
@@ -343,6 +353,7 @@ impl<'r, S> FromRequest<'r, S> for Body<'r> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S> FromRequest<'r, S> for &'r [u8] {
     type Takes = TheBody;
     #[inline]
@@ -351,6 +362,7 @@ impl<'r, S> FromRequest<'r, S> for &'r [u8] {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S> FromRequest<'r, S> for &'r mut [u8] {
     type Takes = TheBody;
     #[inline]
@@ -359,6 +371,7 @@ impl<'r, S> FromRequest<'r, S> for &'r mut [u8] {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S> FromRequest<'r, S> for Vec<u8> {
     type Takes = TheBody;
     fn from_request(_: &Request<'r>, body: Body<'r>, _: &mut S) -> Result<Self, Rejection> {
@@ -366,6 +379,7 @@ impl<'r, S> FromRequest<'r, S> for Vec<u8> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S> FromRequest<'r, S> for Response<'r> {
     type Takes = TheWriter;
     #[inline]
@@ -409,6 +423,7 @@ pub trait FromParam<'r>: Sized {
 macro_rules! integer_params {
     ($($int:ident)*) => {$(
         /// Digits, and a minus if the type has one. Rust's own parser would also take `+5`.
+        #[diagnostic::do_not_recommend]
         impl<'r> FromParam<'r> for $int {
             const EXPECTED: &'static str = concat!("a whole number in digits (", stringify!($int), ")");
             #[inline]
@@ -421,6 +436,7 @@ macro_rules! integer_params {
 
 integer_params! { u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize }
 
+#[diagnostic::do_not_recommend]
 impl<'r> FromParam<'r> for bool {
     const EXPECTED: &'static str = "true or false";
     fn from_param(text: &'r str) -> Option<bool> {
@@ -428,6 +444,7 @@ impl<'r> FromParam<'r> for bool {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r> FromParam<'r> for char {
     const EXPECTED: &'static str = "one character";
     fn from_param(text: &'r str) -> Option<char> {
@@ -435,6 +452,7 @@ impl<'r> FromParam<'r> for char {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r> FromParam<'r> for &'r str {
     const EXPECTED: &'static str = "text";
     #[inline]
@@ -443,6 +461,7 @@ impl<'r> FromParam<'r> for &'r str {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r> FromParam<'r> for String {
     const EXPECTED: &'static str = "text";
     fn from_param(text: &'r str) -> Option<String> {
@@ -481,6 +500,7 @@ impl<'r> Rest<'r> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r> FromParam<'r> for Rest<'r> {
     const EXPECTED: &'static str = "a path";
     fn from_param(text: &'r str) -> Option<Rest<'r>> {
@@ -585,6 +605,7 @@ impl<'r, B> Supply<'r, TheWriter> for Parts<'r, B, Response<'r>> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, B> Supply<'r, TheLater> for Parts<'r, B, Response<'r>> {
     type Left = Parts<'r, B, Deferred<'r>>;
     fn supply(self) -> (TicketPart, Self::Left) {
@@ -595,16 +616,12 @@ impl<'r, B> Supply<'r, TheLater> for Parts<'r, B, Response<'r>> {
 }
 
 /// Turns what a handler returned into the proof that it answered.
-#[diagnostic::on_unimplemented(
-    message = "`{R}` is not what this handler must return",
-    label = "this handler must return an answer (`sprat::Respond`), or `Sent` if it took the writer, or nothing if it \
-             answers later"
-)]
 pub trait Finish<'r, R> {
     /// Writes the answer, unless it was written.
     fn finish(self, answer: R) -> Sent<'r>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, B, R: Respond> Finish<'r, R> for Parts<'r, B, Response<'r>> {
     #[inline]
     fn finish(self, answer: R) -> Sent<'r> {
@@ -620,6 +637,7 @@ impl<'r, B> Finish<'r, Sent<'r>> for Parts<'r, B, Taken> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, B> Finish<'r, ()> for Parts<'r, B, Deferred<'r>> {
     fn finish(self, (): ()) -> Sent<'r> {
         self.writer.0.wait()
@@ -627,6 +645,7 @@ impl<'r, B> Finish<'r, ()> for Parts<'r, B, Deferred<'r>> {
 }
 
 /// An error is answered at once, and the right to answer later is void.
+#[diagnostic::do_not_recommend]
 impl<'r, B, E: Respond> Finish<'r, Result<(), E>> for Parts<'r, B, Deferred<'r>> {
     fn finish(self, answer: Result<(), E>) -> Sent<'r> {
         match answer {

@@ -11,6 +11,7 @@ use crate::head::is_token_byte;
 use crate::method::Methods;
 use crate::output::{Borrowed, COPY_BYTES_MAX, Mark, Output};
 use crate::reject::Reject;
+use crate::rejection;
 use crate::status::Status;
 
 /// What the request decides about its answer.
@@ -351,12 +352,27 @@ impl<'r> Response<'r> {
     /// Finishes with a rule that was broken.
     #[cold]
     pub(crate) fn reject(self, reject: Reject) -> Sent<'r> {
-        self.status(reject.status()).text(reject.sentence())
+        self.status(reject.status()).refuse(reject.sentence())
+    }
+
+    /// Finishes with what is wrong, as text or as the server says its errors; see `Server::json_errors`.
+    #[cold]
+    pub(crate) fn refuse(self, sentence: &str) -> Sent<'r> {
+        if !self.output.json_errors {
+            return self.text(sentence);
+        }
+        let reason = self.status.unwrap_or(Status::INTERNAL_SERVER_ERROR).reason();
+        let code: String = reason
+            .chars()
+            .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '_' })
+            .collect();
+        let body = rejection::json_body(&code, sentence, None);
+        self.content_type("application/json").body(&body)
     }
 
     /// 405 with `Allow` (RFC 9110 15.5.6).
     pub(crate) fn method_not_allowed(self, allow: Methods) -> Sent<'r> {
-        self.allow(allow).status(Status::METHOD_NOT_ALLOWED).text("the method is not allowed on this path")
+        self.allow(allow).status(Status::METHOD_NOT_ALLOWED).refuse("the method is not allowed on this path")
     }
 
     /// The answer to OPTIONS that a table gives by itself: 204 with `Allow`.
@@ -527,12 +543,14 @@ pub struct WithField<T, N, V> {
     value: V,
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Respond, N: AsRef<str>, V: AsRef<[u8]>> Respond for WithField<T, N, V> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         self.answer.respond(response.field(self.name.as_ref(), self.value))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for &str {
     #[inline]
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
@@ -540,6 +558,7 @@ impl Respond for &str {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for String {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         if self.len() <= COPY_BYTES_MAX {
@@ -549,30 +568,35 @@ impl Respond for String {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Cow<'_, str> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.text(&self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for &[u8] {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.body(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<const N: usize> Respond for &[u8; N] {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.body(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Vec<u8> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.borrowed(&BYTES, Borrowed::Owned(self))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Arc<[u8]> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.body_shared(self)
@@ -594,6 +618,7 @@ impl Respond for Arc<[u8]> {
 #[derive(Clone, Copy, Debug)]
 pub struct Static(pub &'static [u8]);
 
+#[diagnostic::do_not_recommend]
 impl Respond for Static {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.body_static(self.0)
@@ -612,39 +637,46 @@ impl Respond for Static {
 #[derive(Clone, Copy, Debug)]
 pub struct Html<T>(pub T);
 
+#[diagnostic::do_not_recommend]
 impl<T: AsRef<str>> Respond for Html<T> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.content_type("text/html; charset=utf-8").text(self.0.as_ref())
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Status {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
-        response.status(self).text(self.reason())
+        let response = response.status(self);
+        if self.code() >= 400 { response.refuse(self.reason()) } else { response.text(self.reason()) }
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Respond> Respond for (Status, T) {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         self.1.respond(response.status(self.0))
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for () {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.status(Status::NO_CONTENT).empty()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Respond> Respond for Option<T> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         match self {
             Some(answer) => answer.respond(response),
-            None => response.status(Status::NOT_FOUND).text("nothing is found here"),
+            None => response.status(Status::NOT_FOUND).refuse("nothing is found here"),
         }
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Respond, E: Respond> Respond for Result<T, E> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         match self {
@@ -654,6 +686,7 @@ impl<T: Respond, E: Respond> Respond for Result<T, E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Reject {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.reject(self)
@@ -693,6 +726,7 @@ impl Redirect {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Respond for Redirect {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         response.status(self.status).field("Location", self.location.as_bytes()).empty()

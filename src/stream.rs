@@ -316,6 +316,7 @@ impl EventStream {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S> FromRequest<'r, S> for EventStream {
     type Takes = TheLater;
     fn from_request(request: &Request<'r>, ticket: TicketPart, _: &mut S) -> Result<Self, Rejection> {

@@ -184,14 +184,30 @@ fn ip_literal_len(value: &[u8]) -> Option<usize> {
 }
 
 /// Every `%` is followed by two hexadecimal digits, none escapes NUL, and the whole is UTF-8 once decoded.
+///
+/// What is not escaped is ASCII, so all bytes of a character beyond it stand behind each other, each escaped: characters
+/// are decoded one by one, without room for the whole.
 #[cold]
 fn check_escapes(path: &str) -> Result<(), Reject> {
-    let mut decoded = Vec::with_capacity(path.len());
-    decode(path, &mut decoded).ok_or(Reject::TargetEscape)?;
-    match std::str::from_utf8(&decoded) {
-        Ok(text) if !text.contains('\0') => Ok(()),
-        _ => Err(Reject::TargetEscape),
+    let mut rest = path.as_bytes();
+    while let Some(at) = rest.iter().position(|&b| b == b'%') {
+        rest = &rest[at..];
+        let mut character = [0; 4];
+        for len in 1..=character.len() {
+            let [b'%', high, low, after @ ..] = rest else { return Err(Reject::TargetEscape) };
+            let (Some(high), Some(low)) = (hex_value(*high), hex_value(*low)) else { return Err(Reject::TargetEscape) };
+            character[len - 1] = high << 4 | low;
+            rest = after;
+            match std::str::from_utf8(&character[..len]) {
+                Ok("\0") => return Err(Reject::TargetEscape),
+                Ok(_) => break,
+                // More of it may follow.
+                Err(error) if error.error_len().is_none() => {}
+                Err(_) => return Err(Reject::TargetEscape),
+            }
+        }
     }
+    Ok(())
 }
 
 /// No segment is `.` or `..`, escaped or not: they mean other things to other parties (RFC 3986 5.2.4).

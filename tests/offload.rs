@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -199,6 +200,24 @@ fn of_a_storm_everybody_gets_an_answer() {
 }
 
 #[test]
+fn each_thread_of_the_pool_begins_with_what_it_was_told_to_and_survives_its_panic() {
+    static BEGUN: AtomicUsize = AtomicUsize::new(0);
+    fn begin() {
+        BEGUN.fetch_add(1, Ordering::SeqCst);
+        panic!("as asked for");
+    }
+    let lab = Lab::new(Offload { threads: 2, thread_start: Some(begin), ..Offload::DEFAULT });
+    let mut logins: Vec<_> = (0..6).map(|_| lab.connect()).collect();
+    for (id, login) in logins.iter_mut().enumerate() {
+        request(login, &format!("/hash/{id}"));
+    }
+    for (id, login) in logins.iter_mut().enumerate() {
+        assert_eq!(read_answer(login).expect("an answer"), (200, (id * 3).to_string()));
+    }
+    assert_eq!(BEGUN.load(Ordering::SeqCst), 2);
+}
+
+#[test]
 fn a_client_that_leaves_while_it_waits_is_noticed() {
     let lab = Lab::new(Offload::DEFAULT);
     let mut waiter = lab.connect();
@@ -270,8 +289,8 @@ fn workers_share_an_address_and_a_shutdown_and_their_counters_add_up() {
 
     let server = shared();
     let (address, handle) = (server.local_addr().expect("an address"), server.handle());
-    let made = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    let make = move || Own { served: 0, worker: made.fetch_add(1, std::sync::atomic::Ordering::SeqCst) };
+    let made = std::sync::Arc::new(AtomicUsize::new(0));
+    let make = move || Own { served: 0, worker: made.fetch_add(1, Ordering::SeqCst) };
     let thread = thread::spawn(move || server.serve_workers(2, Who, make));
     let mut served = [0_u64; 2];
     let mut asked = 0;

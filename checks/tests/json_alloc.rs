@@ -1,40 +1,22 @@
 //! Reading and writing JSON allocates nothing once its storage is warm.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::borrow::Cow;
-use std::cell::Cell;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sprat::internals::{JsonTape, parse_json, write_json};
-
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed on as it is; counting does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use sprat_checks::counting::{Counting, count};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
 fn allocations(mut job: impl FnMut()) -> usize {
     job();
-    let before = COUNT.with(Cell::get);
+    let before = count();
     for _ in 0..100 {
         job();
     }
-    COUNT.with(Cell::get) - before
+    count() - before
 }
 
 #[derive(Deserialize, Serialize)]

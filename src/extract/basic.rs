@@ -99,6 +99,7 @@ impl<R> Basic<R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S: ?Sized, R: Realm> FromRequest<'r, S> for Basic<R> {
     type Takes = Nothing;
 
@@ -111,6 +112,7 @@ impl<'r, S: ?Sized, R: Realm> FromRequest<'r, S> for Basic<R> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<R> Optional for Basic<R> {
     fn is_absent(request: &Request<'_>) -> bool {
         request.fields().get("authorization").is_none()

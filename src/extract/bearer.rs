@@ -93,6 +93,7 @@ impl<'r> Bearer<'r> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S: ?Sized> FromRequest<'r, S> for Bearer<'r> {
     type Takes = Nothing;
 
@@ -108,6 +109,7 @@ impl<'r, S: ?Sized> FromRequest<'r, S> for Bearer<'r> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Optional for Bearer<'_> {
     fn is_absent(request: &Request<'_>) -> bool {
         request.fields().get("authorization").is_none()

@@ -59,6 +59,7 @@ fn pair(bytes: &[u8]) -> Option<(&str, &str)> {
     Some((name.trim_ascii_end(), value.trim_ascii_start()))
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S: ?Sized> FromRequest<'r, S> for Cookies<'r> {
     type Takes = Nothing;
 
@@ -67,6 +68,7 @@ impl<'r, S: ?Sized> FromRequest<'r, S> for Cookies<'r> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Optional for Cookies<'_> {
     fn is_absent(request: &Request<'_>) -> bool {
         request.fields().get("cookie").is_none()

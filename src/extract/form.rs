@@ -37,6 +37,7 @@ use crate::status::Status;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form<T>(pub T);
 
+#[diagnostic::do_not_recommend]
 impl<'r, S: ?Sized, T: Deserialize<'r>> FromRequest<'r, S> for Form<T> {
     type Takes = TheBody;
 
@@ -54,6 +55,7 @@ impl<'r, S: ?Sized, T: Deserialize<'r>> FromRequest<'r, S> for Form<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> Optional for Form<T> {
     fn is_absent(request: &Request<'_>) -> bool {
         !request.has_body()

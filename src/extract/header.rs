@@ -101,6 +101,7 @@ impl<N: FieldName> fmt::Debug for Header<'_, N> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'r, S: ?Sized, N: FieldName> FromRequest<'r, S> for Header<'r, N> {
     type Takes = Nothing;
 
@@ -113,6 +114,7 @@ impl<'r, S: ?Sized, N: FieldName> FromRequest<'r, S> for Header<'r, N> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<N: FieldName> Optional for Header<'_, N> {
     fn is_absent(request: &Request<'_>) -> bool {
         request.fields().get(N::NAME).is_none()

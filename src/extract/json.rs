@@ -78,6 +78,7 @@ use crate::status::Status;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 
+#[diagnostic::do_not_recommend]
 impl<'r, S: ?Sized, T: Deserialize<'r>> FromRequest<'r, S> for Json<T> {
     type Takes = TheBody;
 
@@ -95,12 +96,14 @@ impl<'r, S: ?Sized, T: Deserialize<'r>> FromRequest<'r, S> for Json<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> Optional for Json<T> {
     fn is_absent(request: &Request<'_>) -> bool {
         !request.has_body()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Serialize> Respond for Json<T> {
     #[inline]
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {

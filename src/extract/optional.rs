@@ -58,6 +58,7 @@ pub trait Optional {
 }
 
 /// `None` when the thing is absent. What is malformed is refused.
+#[diagnostic::do_not_recommend]
 impl<'r, S: ?Sized, X: FromRequest<'r, S> + Optional> FromRequest<'r, S> for Option<X> {
     type Takes = X::Takes;
 
@@ -85,6 +86,7 @@ impl<'r, S: ?Sized, X: FromRequest<'r, S> + Optional> FromRequest<'r, S> for Opt
 /// The handler has to run, so nothing can be refused before the body: the `check` of `X` runs here instead, once,
 /// right before its `from_request`. A stateful guard still counts once. Limits of the server are not refusals of
 /// `X`: a body beyond `body_max` is answered with 413 all the same.
+#[diagnostic::do_not_recommend]
 impl<'r, S: ?Sized, X: FromRequest<'r, S>> FromRequest<'r, S> for Result<X, Rejection> {
     type Takes = X::Takes;
 
@@ -102,12 +104,14 @@ impl<'r, S: ?Sized, X: FromRequest<'r, S>> FromRequest<'r, S> for Result<X, Reje
 }
 
 /// `Option<Result<X, Rejection>>` tells apart what is absent, what is refused and what is there.
+#[diagnostic::do_not_recommend]
 impl<X: Optional> Optional for Result<X, Rejection> {
     fn is_absent(request: &Request<'_>) -> bool {
         X::is_absent(request)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Optional for RawQuery<'_> {
     fn is_absent(request: &Request<'_>) -> bool {
         request.query().is_none()
@@ -116,6 +120,7 @@ impl Optional for RawQuery<'_> {
 
 macro_rules! absent_without_a_body {
     ($($body:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Optional for $body {
             fn is_absent(request: &Request<'_>) -> bool {
                 !request.has_body()
@@ -128,6 +133,7 @@ absent_without_a_body! { Body<'_> &[u8] &mut [u8] Vec<u8> }
 
 macro_rules! absent_without_a_peer {
     ($($address:ty)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl Optional for $address {
             fn is_absent(request: &Request<'_>) -> bool {
                 request.peer().is_none()

@@ -55,6 +55,7 @@ use crate::status::Status;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query<T>(pub T);
 
+#[diagnostic::do_not_recommend]
 impl<'r, S: ?Sized, T: Deserialize<'r>> FromRequest<'r, S> for Query<T> {
     type Takes = Nothing;
 
@@ -66,6 +67,7 @@ impl<'r, S: ?Sized, T: Deserialize<'r>> FromRequest<'r, S> for Query<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> Optional for Query<T> {
     fn is_absent(request: &Request<'_>) -> bool {
         request.query().is_none()

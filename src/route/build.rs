@@ -137,7 +137,8 @@ const fn check_names(method: &str, pattern: &str, params: &Names, names: &[&str]
         let mut taken = matches!(name, [b'_', ..]);
         let mut at = 0;
         while at < names.len() && !taken {
-            taken = pattern::same(pattern::plain(names[at]), name);
+            // An argument that only means it is told so at its own place; see `place`.
+            taken = pattern::same(pattern::plain(names[at]), name) || is_misspelt(pattern, names[at], name);
             at += 1;
         }
         if !taken {
@@ -173,12 +174,34 @@ const fn refuse_row(method: &str, pattern: &str, sentence: &str) -> ! {
     panic!("{}", Text::of_row(method, pattern).and(sentence).as_str())
 }
 
-/// Which parameter of the pattern the argument of this name is, or `row::NO_PARAM`.
-pub const fn place(pattern: &str, name: &str) -> usize {
-    match pattern::place(pattern, name) {
-        Some(place) => place,
-        None => super::row::NO_PARAM,
+/// Which parameter of the pattern the argument of this name is, or `row::NO_PARAM`, or `row::MISSPELT` if it is meant to
+/// be one that none of all these `names` is.
+pub const fn place(pattern: &str, name: &str, names: &[&str]) -> usize {
+    if let Some(place) = pattern::place(pattern, name) {
+        return place;
     }
+    if let Ok(params) = pattern::check(pattern) {
+        let mut param = 0;
+        while param < params.len() {
+            let bytes = params.get(pattern, param);
+            let mut taken = matches!(bytes, [b'_', ..]);
+            let mut at = 0;
+            while at < names.len() {
+                taken = taken || pattern::same(pattern::plain(names[at]), bytes);
+                at += 1;
+            }
+            if !taken && is_misspelt(pattern, name, bytes) {
+                return super::row::MISSPELT;
+            }
+            param += 1;
+        }
+    }
+    super::row::NO_PARAM
+}
+
+/// Whether an argument that is no parameter has nearly the name of this one.
+const fn is_misspelt(pattern: &str, name: &str, param: &[u8]) -> bool {
+    pattern::place(pattern, name).is_none() && pattern::is_near(pattern::plain(name), param)
 }
 
 /// How many rows the lines stand for.

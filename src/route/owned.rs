@@ -65,6 +65,7 @@ impl<'t> OwnedTable<'t> {
     }
 
     /// The bare search, to be measured: whether a row was found.
+    #[cfg(feature = "internals")]
     pub fn search(&self) -> impl Fn(Method, &str, &mut [(u32, u32); PARAMS_MAX]) -> bool {
         let trie = self.trie();
         move |method, path, spans| matches!(trie.find(method, path, false, spans), Match::Row(_))

@@ -23,6 +23,7 @@ pub(crate) enum Fault {
     Byte(u8),
     EmptySegment,
     DotSegment,
+    OtherParam,
     Brace,
     Name,
     NameTwice,
@@ -45,6 +46,7 @@ impl Fault {
             Fault::Byte(_) => "a literal holds letters, digits and -._~!$&'()*+,;=:@ only",
             Fault::EmptySegment => "an empty segment can stand at the end only",
             Fault::DotSegment => "a dot segment matches nothing, for such paths are refused",
+            Fault::OtherParam => "a parameter is written `{name}`, or `{*name}` for all that follows; `:name` is none",
             Fault::Brace => "a parameter takes a whole segment: `{name}`, or `{*name}` at the end",
             Fault::Name => "the name of a parameter is an identifier in ASCII: it is the name of an argument",
             Fault::NameTwice => "two parameters have the same name",
@@ -127,6 +129,10 @@ const fn literal_fault(pattern: &[u8], start: usize, end: usize) -> Option<Fault
     // `;` ends the segment for some servers, so the server refuses `..;x` like `..`.
     if (dots == 1 || dots == 2) && (start + dots == end || pattern[start + dots] == b';') {
         return Some(Fault::DotSegment);
+    }
+    // How other routers write a parameter. It would be a row that waits for a colon.
+    if pattern[start] == b':' || pattern[start] == b'*' {
+        return Some(Fault::OtherParam);
     }
     if end - start > LITERAL_BYTES_MAX { Some(Fault::LiteralTooLong) } else { None }
 }
@@ -214,6 +220,44 @@ pub(crate) const fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && is_at(a, 0, b, 0, a.len())
 }
 
+/// Whether two names differ by one letter in three at most: put in, left out or changed.
+pub(crate) const fn is_near(a: &[u8], b: &[u8]) -> bool {
+    const LEN_MAX: usize = 64;
+    if a.len() >= LEN_MAX || b.len() >= LEN_MAX {
+        return false;
+    }
+    // How far the letters of `a` so far are from each start of `b` (Levenshtein's distance, row by row).
+    let mut distances = [0; LEN_MAX];
+    let mut at = 0;
+    while at <= b.len() {
+        distances[at] = at;
+        at += 1;
+    }
+    let mut row = 0;
+    while row < a.len() {
+        let mut diagonal = distances[0];
+        distances[0] = row + 1;
+        at = 0;
+        while at < b.len() {
+            let changed = diagonal + (a[row] != b[at]) as usize;
+            diagonal = distances[at + 1];
+            let mut least = changed;
+            if distances[at] + 1 < least {
+                least = distances[at] + 1;
+            }
+            if diagonal + 1 < least {
+                least = diagonal + 1;
+            }
+            distances[at + 1] = least;
+            at += 1;
+        }
+        row += 1;
+    }
+    let longer = if a.len() > b.len() { a.len() } else { b.len() };
+    let most = if longer < 3 { 1 } else { longer / 3 };
+    distances[b.len()] <= most && longer > 1
+}
+
 // What a byte means to the grammar, one bit each.
 const REFUSED: u8 = 1;
 const BRACE: u8 = 2;
@@ -286,6 +330,15 @@ mod tests {
     }
 
     #[test]
+    fn parameters_as_other_routers_write_them_are_refused() {
+        for pattern in ["/x/:id", "/:id/x", "/*rest", "/*", "/:"] {
+            refuses(pattern, Fault::OtherParam);
+        }
+        takes("/x/a:id");
+        takes("/x:batch/a*");
+    }
+
+    #[test]
     fn dot_segments_are_refused() {
         refuses("/.", Fault::DotSegment);
         refuses("/a/../b", Fault::DotSegment);
@@ -343,6 +396,17 @@ mod tests {
         assert_eq!(place("/a/{bb}", "b"), None);
         assert_eq!(place("/a/{b", "b"), None);
         assert_eq!(place("/a/{b}", "bb"), None);
+    }
+
+    #[test]
+    fn a_name_with_one_letter_in_three_wrong_is_near() {
+        for (a, b) in [("id", "idd"), ("id", "i"), ("user_id", "userid"), ("name", "nmae"), ("path", "paht")] {
+            let far = a == "name" || a == "path";
+            assert_eq!(is_near(a.as_bytes(), b.as_bytes()), !far, "{a} {b}");
+            assert_eq!(is_near(b.as_bytes(), a.as_bytes()), !far, "{b} {a}");
+        }
+        assert!(is_near(b"resource", b"ressource") && is_near(b"customer", b"custoemr"));
+        assert!(!is_near(b"id", b"body") && !is_near(b"a", b"b") && !is_near(b"response", b"resource_name"));
     }
 
     #[test]

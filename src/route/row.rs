@@ -64,28 +64,74 @@ impl<T> Slot<T> {
 #[derive(Debug)]
 pub struct Source<const PLACE: usize>;
 
+/// What an argument that is no parameter has to be: [`FromRequest`], under another name.
+///
+/// Asked for that trait itself, the compiler would list the types that implement it, and draw the whole table beside
+/// the row. Here there is one implementation, and that is not recommended: half the lines.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be taken from a request",
+    label = "this argument is no path parameter, so its type must implement `sprat::FromRequest`",
+    note = "a path parameter stands in braces in the pattern, under the name of the argument",
+    note = "`Json<T>`, `Query<T>` and `Form<T>` need `#[derive(Deserialize)]` on `T`, and `Option<T>` needs \
+            `sprat::Optional`"
+)]
+pub trait Argument<'r, S: ?Sized>: FromRequest<'r, S> {}
+
+#[diagnostic::do_not_recommend]
+impl<'r, S: ?Sized, T: FromRequest<'r, S>> Argument<'r, S> for T {}
+
+/// What a path parameter has to be: [`FromParam`], for the same reason.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be taken from a path",
+    label = "this argument is a path parameter, so its type must implement `sprat::FromParam`",
+    note = "integers, `bool`, `char`, `&str`, `String` and `sprat::Rest` do"
+)]
+pub trait Param<'r>: FromParam<'r> {}
+
+#[diagnostic::do_not_recommend]
+impl<'r, T: FromParam<'r>> Param<'r> for T {}
+
 /// The place of an argument that is no parameter.
 pub const NO_PARAM: usize = usize::MAX;
 
 macro_rules! param_sources {
-    ($($place:literal)*) => {$(
+    ([] $($of:tt)*) => {};
+    ([$place:literal $($places:literal)*] $($of:tt)*) => {
         impl Source<$place> {
             #[inline(always)]
-            pub fn of<'r, T: FromParam<'r>>(_: Slot<T>) -> FromPath<'r, T> {
+            $($of)* {
                 FromPath { place: $place, parse: T::from_param, expected: T::EXPECTED }
             }
         }
-    )*};
+        param_sources! { [$($places)*] $($of)* }
+    };
 }
 
-param_sources! { 0 1 2 3 4 5 6 7 }
+// The signature is handed in, for then a wrong type is no error "in this macro", which would be three lines more.
+param_sources! { [0 1 2 3 4 5 6 7] pub fn of<'r, T: Param<'r>>(_: Slot<T>) -> FromPath<'r, T> }
 
 const _: () = assert!(PARAMS_MAX == 8, "each place has its source");
 
 impl Source<NO_PARAM> {
     #[inline(always)]
-    pub fn of<'r, S, T: FromRequest<'r, S, Takes = K>, K: Takes>(_: Slot<T>) -> FromHead<'r, S, T, K> {
+    pub fn of<'r, S, T: Argument<'r, S, Takes = K>, K: Takes>(_: Slot<T>) -> FromHead<'r, S, T, K> {
         FromHead { check: T::check, make: T::from_request }
+    }
+}
+
+/// The place of an argument that is no parameter, while one of nearly the same name is taken by nobody.
+pub const MISSPELT: usize = usize::MAX - 1;
+
+/// Implemented by nothing.
+#[diagnostic::on_unimplemented(
+    message = "the name of an argument is not that of the parameter in the pattern",
+    label = "no parameter has this name, and one with nearly the same name is taken by no argument"
+)]
+pub trait Spelt {}
+
+impl Source<MISSPELT> {
+    pub fn of<'r, T: Spelt>(_: Slot<T>) -> FromPath<'r, T> {
+        FromPath { place: 0, parse: |_| None, expected: "" }
     }
 }
 
@@ -207,8 +253,20 @@ impl<R, P> Answered<R, P> {
     }
 }
 
+/// What a handler has to return: [`Finish`], under another name, as [`Argument`] is one.
+#[diagnostic::on_unimplemented(
+    message = "`{R}` is not what this handler must return",
+    label = "this handler must return an answer, or `Sent` if it took the writer, or nothing if it answers later",
+    note = "answers are text, bytes, `Json`, `Status`, `(Status, T)`, `Result`, `Option`, `()` and what implements \
+            `sprat::Respond`"
+)]
+pub trait Answer<'r, R>: Finish<'r, R> {}
+
+#[diagnostic::do_not_recommend]
+impl<'r, R, P: Finish<'r, R>> Answer<'r, R> for P {}
+
 /// Ends a row.
 #[inline(always)]
-pub fn finish<'r, R, P: Finish<'r, R>>(answered: Answered<R, P>) -> Sent<'r> {
+pub fn finish<'r, R, P: Answer<'r, R>>(answered: Answered<R, P>) -> Sent<'r> {
     answered.parts.finish(answered.answer)
 }

@@ -17,11 +17,11 @@ use crate::later::{Job, locked};
 /// ```
 /// use std::time::Duration;
 /// use sprat::{Offload, Server};
-/// let offload = Offload { threads: 2, queue: 64, deadline: Duration::from_secs(5) };
+/// let offload = Offload { threads: 2, queue: 64, deadline: Duration::from_secs(5), ..Offload::DEFAULT };
 /// let server = Server::bind("127.0.0.1:0")?.offload(offload);
 /// # std::io::Result::Ok(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Offload {
     /// How much is done at a time. Threads start when they are needed first. Default 0: one for each core.
     pub threads: usize,
@@ -30,11 +30,20 @@ pub struct Offload {
     /// What nobody has begun after this long is dropped, and answered with 503. Default 30 s. Work that was begun is not
     /// cut off; see [`Limits::answer_timeout`](crate::Limits::answer_timeout) for its client.
     pub deadline: Duration,
+    /// Called in each thread of the pool before its first work. Default: nothing is.
+    ///
+    /// Where the loop shares its cores with the pool, it is good to have the pool step back: on Linux a thread has a
+    /// priority of its own, and lowering it needs no privilege. The standard library has no call for that, other crates
+    /// have: `thread_start: Some(|| _ = rustix::process::nice(19))`.
+    ///
+    /// If it panics, the thread works all the same.
+    pub thread_start: Option<fn()>,
 }
 
 impl Offload {
     /// The defaults named at each field.
-    pub const DEFAULT: Offload = Offload { threads: 0, queue: 1024, deadline: Duration::from_secs(30) };
+    pub const DEFAULT: Offload =
+        Offload { threads: 0, queue: 1024, deadline: Duration::from_secs(30), thread_start: None };
 }
 
 impl Default for Offload {
@@ -112,7 +121,7 @@ impl Pool {
         }
         let idle = state.threads.saturating_sub(state.busy);
         if !state.by_hand && idle <= state.jobs.len() && state.threads < state.threads_max() {
-            match self.start_thread() {
+            match self.start_thread(state.options.thread_start) {
                 Ok(()) => state.threads += 1,
                 Err(_) if state.threads == 0 => return Err(job),
                 // Fewer threads have to do.
@@ -128,9 +137,14 @@ impl Pool {
         Ok(())
     }
 
-    fn start_thread(&self) -> std::io::Result<()> {
+    fn start_thread(&self, begin: Option<fn()>) -> std::io::Result<()> {
         let pool = self.clone();
-        thread::Builder::new().name("sprat-offload".into()).spawn(move || pool.work())?;
+        let run = move |begin: Option<fn()>| {
+            // Its own fault must not cost the pool a thread that it counts on.
+            let _ = begin.map(catch_unwind);
+            pool.work();
+        };
+        thread::Builder::new().name("sprat-offload".into()).spawn(move || run(begin))?;
         Ok(())
     }
 

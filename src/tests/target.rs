@@ -101,6 +101,35 @@ fn escapes_in_a_path_decode_to_text() {
     }
 }
 
+/// Every escaped sequence of up to three bytes from those that matter to UTF-8, and some longer ones, whole and cut by a
+/// byte that is not escaped: accepted if and only if the whole is UTF-8 once decoded.
+#[test]
+fn escapes_are_taken_only_where_the_whole_is_utf8() {
+    let edges =
+        [0x01, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc1, 0xc2, 0xdf, 0xe0, 0xed, 0xef, 0xf0, 0xf4, 0xf5];
+    let mut sequences: Vec<Vec<u8>> = edges.iter().map(|&byte| vec![byte]).collect();
+    for len in 1..3 {
+        let longer = sequences.iter().filter(|sequence| sequence.len() == len);
+        let longer: Vec<_> = longer.flat_map(|s| edges.iter().map(|&byte| [&s[..], &[byte]].concat())).collect();
+        sequences.extend(longer);
+    }
+    for fourth in [0x7f, 0x80, 0xbf, 0xc0] {
+        sequences.extend(
+            [[0xf0, 0x90, 0x80, fourth], [0xf4, 0x8f, 0xbf, fourth], [0xf4, 0x90, 0x80, fourth]].map(Vec::from),
+        );
+    }
+    for sequence in sequences {
+        let escaped: String = sequence.iter().map(|byte| format!("%{byte:02x}")).collect();
+        let expected = if std::str::from_utf8(&sequence).is_ok() { Ok(()) } else { Err(Reject::TargetEscape) };
+        for path in [format!("/{escaped}"), format!("/a{escaped}b/c"), format!("/{escaped}{escaped}")] {
+            assert_eq!(read(&format!("GET {path}"), "Host: a\r\n").map(|_| ()), expected, "{path}");
+        }
+        if sequence.len() > 1 && sequence[0] >= 0x80 {
+            refuses(&format!("GET /{}a{}", &escaped[..3], &escaped[3..]), Reject::TargetEscape);
+        }
+    }
+}
+
 #[test]
 fn dot_segments_never_reach_a_route() {
     for path in ["/.", "/..", "/a/../b", "/a/./b", "/%2e", "/%2E%2e/", "/.%2e", "/..;/a", "/..;x=y"] {

@@ -1,0 +1,103 @@
+//! `POST /oauth/login`: the flow's PKCE verifier, an email and a password, for a token and its session.
+//!
+//! ```text
+//!   loop: limit by client --> database: flow, user --> pool: bcrypt --> database: session, flow is over --> answer
+//! ```
+
+use serde::{Deserialize, Serialize};
+use sprat::{Json, Later, Limited, Rejection, Respond as _};
+
+use crate::guards::{ClientId, Logins};
+use crate::handlers::{email, is_storable};
+use crate::routes::App;
+use crate::store::{Candidate, Flow, Session, Store};
+use crate::{passwords, refusals, tokens};
+
+#[derive(Deserialize)]
+pub struct Form {
+    flow_id: String,
+    code_verifier: String,
+    email: String,
+    password: String,
+}
+
+#[derive(Serialize)]
+struct Welcome {
+    access_token: String,
+    token_type: &'static str,
+    expires_in: u64,
+    user_id: String,
+    session_id: String,
+    redirect_uri: String,
+    state: String,
+}
+
+pub fn login(
+    app: &mut App,
+    client: ClientId,
+    _: Limited<Logins>,
+    later: Later<App>,
+    Json(form): Json<Form>,
+) -> Result<(), Rejection> {
+    if !tokens::is_verifier(&form.code_verifier) || !is_storable(&form.flow_id, 64) {
+        return Err(refusals::invalid_flow());
+    }
+    let Form { flow_id, code_verifier, email: text, password } = form;
+    // What cannot be an email is nobody's, and goes the whole way like any other that is nobody's.
+    let email = email(&text).unwrap_or_default();
+    let ClientId(client) = client;
+    let look_up = {
+        let client = client.clone();
+        move |store: &mut Store| Ok((store.flow(&flow_id, tokens::now())?, store.candidate(&email, &client)?))
+    };
+    app.database.run(later, look_up, move |app, (flow, candidate), later| {
+        let of_this_client =
+            |flow: &Flow| flow.client_id == client && flow.challenge == tokens::challenge_of(&code_verifier);
+        match flow.filter(of_this_client) {
+            Some(flow) => verify(app, flow, candidate, password, later),
+            None => later.answer(refusals::invalid_flow()),
+        }
+    });
+    Ok(())
+}
+
+/// Every login comes to this, whoever it is for, so that an unknown email takes as long as a wrong password.
+fn verify(app: &mut App, flow: Flow, candidate: Option<Candidate>, password: String, later: Later<App>) {
+    let (user, hash) = match candidate {
+        Some(Candidate { user_id, password_hash }) => (Some(user_id), password_hash),
+        None => (None, app.decoy.clone()),
+    };
+    let verified = move || passwords::verify(&password, &hash);
+    later.offload_then(verified, move |app, right, later| match user {
+        Some(user) if right => open_session(app, flow, user, later),
+        _ => later.answer(refusals::invalid_credentials()),
+    });
+}
+
+fn open_session(app: &mut App, flow: Flow, user: String, later: Later<App>) {
+    let (now, lasts) = (tokens::now(), app.config.session.as_secs());
+    let session = Session {
+        id: tokens::random_id(),
+        user_id: user,
+        client_id: flow.client_id,
+        created_at: now,
+        expires_at: now + lasts as i64,
+    };
+    let token = app.tokens.mint(&session.user_id, &session.client_id, &session.id, now, session.expires_at);
+    let Some(access_token) = token else { return later.answer(refusals::internal()) };
+    let welcome = Welcome {
+        access_token,
+        token_type: "Bearer",
+        expires_in: lasts,
+        user_id: session.user_id.clone(),
+        session_id: session.id.clone(),
+        redirect_uri: flow.redirect_uri,
+        state: flow.state,
+    };
+    let open = move |store: &mut Store| store.open_session(&flow.id, &session);
+    app.database.run(later, open, move |_, opened, later| match opened {
+        true => later.answer(Json(welcome).field("Cache-Control", "no-store")),
+        // Somebody was faster with the same flow: it opens one session and no second.
+        false => later.answer(refusals::invalid_flow()),
+    });
+}
