@@ -128,8 +128,9 @@ impl Limits {
         // Buffers are powers of two, with some room.
         let input = 2 * (max(message, READ_BUFFER_LEN) + 1024);
         // Segments are given back when they are sent to their end: the first can be of an earlier turn, and small
-        // ones are put together in vectors that double.
-        SLOT_BYTES + input + 6 * self.output_bytes_max
+        // ones are put together in vectors that double. They are so however little may wait.
+        let output = max(6 * self.output_bytes_max, 4 * self.output_bytes_max + 2 * MERGED_BYTES_MAX);
+        SLOT_BYTES + input + output
     }
 
     /// Whether the settings make sense together.
@@ -185,6 +186,9 @@ const JSON_FACTOR: usize = if cfg!(feature = "json") { 32 } else { 0 };
 const fn max(a: usize, b: usize) -> usize {
     if a > b { a } else { b }
 }
+
+/// The most that small answers which wait are put together in.
+pub(crate) const MERGED_BYTES_MAX: usize = 32 << 10;
 
 /// The loop's read buffer. A connection can be left holding up to this much pipelined input.
 pub(crate) const READ_BUFFER_LEN: usize = 64 << 10;

@@ -9,6 +9,7 @@ use std::io::IoSlice;
 use std::sync::Arc;
 
 use crate::date::DateLine;
+use crate::limits::MERGED_BYTES_MAX;
 
 /// Content up to this size is copied behind its head; one copy of 16 KiB costs less than a second segment.
 pub(crate) const COPY_BYTES_MAX: usize = 16 << 10;
@@ -214,8 +215,7 @@ impl Output {
     }
 }
 
-/// The most that waiting answers are merged into.
-const MERGED_BYTES_MAX: usize = 2 * COPY_BYTES_MAX;
+const _: () = assert!(MERGED_BYTES_MAX >= 2 * COPY_BYTES_MAX, "two of the largest answers that are copied fit in one");
 
 /// The loop's write buffer keeps this much room between turns.
 const KEEP_BYTES_MAX: usize = 256 << 10;

@@ -299,8 +299,8 @@ pub(super) fn judge(
             if got.refused.is_some() && reason != CloseReason::WriteTimeout {
                 return wrong("a refusal for no reason");
             }
-            // It was over, and the last of it went as the connection was closed.
-            let too_late = reason == CloseReason::WriteTimeout && log.unsent_since.is_none() && log.caught_up == closed;
+            // It was over, and some of it went as the connection was closed.
+            let too_late = reason == CloseReason::WriteTimeout && log.moved_turn == log.closed_turn;
             let log = &Log { unsent_since: if too_late { log.unsent_before } else { log.unsent_since }, ..log.clone() };
             match Deadlines::new(plan, log, limits, read, false).filter(|due| due.matches(reason)) {
                 Some(due) if due.earliest <= closed => Ok(()),

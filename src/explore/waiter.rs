@@ -381,7 +381,7 @@ pub(super) fn judge(
             shutdown.closed.is_some_and(|begun| Some(begun.after(limits.drain_timeout)) <= log.closed)
         }
         CloseReason::WriteTimeout => {
-            let since = if log.closed == Some(log.caught_up) { log.unsent_before } else { log.unsent_since };
+            let since = if log.moved_turn == log.closed_turn { log.unsent_before } else { log.unsent_since };
             since.is_some_and(|since| Some(since.after(limits.write_timeout)) <= log.closed)
         }
         CloseReason::PeerReset => waiter.is_hasty || log.failed || log.reset_seen,

@@ -56,8 +56,10 @@ pub(crate) struct Log {
     pub(crate) settled: Option<Tick>,
     /// A send was not taken whole; since when nothing more was taken.
     pub(crate) unsent_since: Option<Tick>,
-    /// When a send last took the rest of what had had to wait, and how long nothing had been taken then.
+    /// When a send last took the rest of what had had to wait.
     pub(crate) caught_up: Tick,
+    /// The last turn in which something was taken of what waited, and since when nothing had been taken before it.
+    pub(crate) moved_turn: u64,
     pub(crate) unsent_before: Option<Tick>,
     pub(crate) write_shut: Option<Tick>,
     pub(crate) received_at_shut: Option<u64>,

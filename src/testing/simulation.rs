@@ -24,7 +24,8 @@ use crate::server::timers::BUCKET_MS;
 ///
 /// There are no sockets and no waiting: hours pass in milliseconds, and the same seed gives the same run. Bytes arrive
 /// in other pieces for each seed, events come late or doubled or without a cause, sends are cut short, clients act in the
-/// middle of the server's calls. What a run shows should therefore hold for a few hundred seeds.
+/// middle of the server's calls. What a run shows should therefore hold for a few hundred seeds. Work that is
+/// [offloaded](crate::Later::offload) is done by a pool of two, as soon or as late as the seed wants.
 ///
 /// ```
 /// use sprat::testing::{Script, Simulation};

@@ -762,9 +762,11 @@ impl<const DRAINS: bool> Net for SimulatedNet<DRAINS> {
             let waited = log.asked_turn.take().map_or(0, |asked| turn - asked);
             log.wait_turns_max = log.wait_turns_max.max(waited);
         }
+        if taken > 0 && log.unsent_since.is_some() && log.moved_turn != turn {
+            (log.moved_turn, log.unsent_before) = (turn, log.unsent_since);
+        }
         if taken == offered && log.unsent_since.is_some() {
             log.caught_up = tick;
-            log.unsent_before = log.unsent_since;
         }
         log.unsent_since = match log.unsent_since {
             _ if taken == offered => None,

@@ -2,6 +2,7 @@ use std::io::IoSlice;
 use std::sync::Arc;
 
 use super::Seeded;
+use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::output::{Borrowed, COPY_BYTES_MAX, Output, Unsent};
 
 fn gather(slices: &[IoSlice<'_>]) -> Vec<u8> {
@@ -79,4 +80,22 @@ fn memory_of_waiting_answers_comes_back_though_some_always_wait() {
         }
         assert!(unsent.held_bytes() < 8 * COPY_BYTES_MAX, "{} bytes for {}", unsent.held_bytes(), unsent.len());
     }
+}
+
+/// Found by simulation: under a small bound for output, what was sent of a segment is more than what waits.
+#[test]
+fn answers_put_together_stay_within_the_worst_case_of_a_small_bound_for_output() {
+    let limits = Limits { output_bytes_max: 1024, head_bytes_max: 64, body_bytes_max: 0, ..Limits::DEFAULT };
+    let for_input = 2 * READ_BUFFER_LEN;
+    let (mut output, mut unsent, mut most) = (Output::new(0), Unsent::default(), 0);
+    for _ in 0..10_000 {
+        output.bytes.extend_from_slice(&[b'a'; 130]);
+        output.move_rest(0, &mut unsent);
+        if unsent.len() > limits.output_bytes_max {
+            unsent.advance(130);
+        }
+        most = most.max(unsent.held_bytes());
+    }
+    assert!(for_input + most <= limits.worst_case_bytes_per_connection(), "{most} bytes");
+    assert!(most > 6 * limits.output_bytes_max, "{most} bytes: the bound could be lower");
 }
