@@ -95,6 +95,8 @@ pub enum CloseReason {
     FirstByteTimeout,
     /// No request came after an answer.
     IdleTimeout,
+    /// It was idle, and all places were taken: one who waited to be accepted has its place (RFC 9112 9.5).
+    PlaceNeeded,
     /// The peer did not take its answers.
     WriteTimeout,
     /// The peer left while its answer was being made elsewhere, or was being streamed.
@@ -121,6 +123,7 @@ impl std::fmt::Display for CloseReason {
             CloseReason::HandlerPanicked => "the handler panicked",
             CloseReason::FirstByteTimeout => "no byte came",
             CloseReason::IdleTimeout => "idle for too long",
+            CloseReason::PlaceNeeded => "idle, and its place was needed",
             CloseReason::WriteTimeout => "the peer did not take its answers",
             CloseReason::PeerLeft => "the peer left before its answer was whole",
             CloseReason::StreamAborted => "a stream was broken off",
@@ -1048,6 +1051,9 @@ impl Connection {
         };
         let Some(body_len) = body_len else {
             if decision.expects_continue && received == 0 {
+                if has_no_room_for(content_len, turn) {
+                    return self.refused(Reject::BodiesTooLarge, facts.head_only, turn);
+                }
                 turn.workspace.output.bytes.extend_from_slice(CONTINUE);
             }
             let pace = Pace { started: turn.now, received: received as u64 };
@@ -1098,7 +1104,7 @@ impl Connection {
                 return (start, end, true);
             }
             let kept_end = if decision.framing == Framing::Chunked { start + receiving.content_end } else { end };
-            if turn.workspace.pool.held_bytes() > turn.limits.bodies_bytes_max {
+            if has_no_room_for(end - start, turn) {
                 self.refuse_window(Reject::BodiesTooLarge, &buffer[start..end], turn);
                 return (start, end, true);
             }
@@ -1341,6 +1347,13 @@ fn write_refusal(reject: Reject, head_only: bool, output: &mut Output) {
     let _ = Response::new(output, &mut Asked::Nothing, facts).reject(reject);
 }
 
+/// Whether the bodies of all connections together are beyond their bound, and this one counts among them: what fits
+/// into the read buffer does not, so that those who hold large bodies cannot keep others from sending small ones.
+#[cold]
+fn has_no_room_for<S>(len: usize, turn: &Turn<'_, S>) -> bool {
+    len > READ_BUFFER_LEN && turn.workspace.pool.held_bytes() > turn.limits.bodies_bytes_max
+}
+
 /// A body that its answer does not wait for is skipped if that is cheap and certain, else the connection ends.
 fn unread(decision: &Decision, limits: &Limits) -> Unread {
     match decision.framing {
@@ -1420,6 +1433,7 @@ impl Connection {
 
     #[cold]
     fn finish_unusual<S>(&mut self, wish: Wish, facts: Facts, linger: bool, body_unread: bool, turn: &mut Turn<'_, S>) {
+        let linger = linger || self.unsent_len() + turn.workspace.output.len() > ANSWER_BYTES_AT_ONCE;
         self.phase = match wish {
             Wish::Stay if facts.persistent => BETWEEN,
             Wish::Stay if body_unread => Phase::Closing { reason: CloseReason::BodyUnread, linger },
@@ -1621,6 +1635,11 @@ impl Connection {
         self.finish_late(Wish::Stay, facts, turn);
     }
 }
+
+/// What is on its way as soon as it is sent, for it fits into the first window of TCP (RFC 6928). Of a longer last answer
+/// the system may hold the rest for a while, and would drop it if the peer, be it only with an empty line, sent something
+/// to a socket that is closed (RFC 9112 9.6). So such connections are closed in stages, which costs two more calls.
+const ANSWER_BYTES_AT_ONCE: usize = 14 << 10;
 
 /// A shared part up to this size is copied for each peer: that costs less than a segment of its own.
 const SHARED_BYTES_MIN: usize = 512;

@@ -96,16 +96,14 @@ fn transfer_encoding(value: &[u8]) -> Result<Framing, Reject> {
     Err(refused_codings(value))
 }
 
-/// 501 for codings that exist but are not known here; 400 for what is no list of them, or has `chunked` in a wrong
-/// place: then the end of the body cannot be known.
+/// 501 for codings that are not known here, with `chunked` behind them; 400 for what is no list of codings, or has
+/// `chunked` anywhere but at its end: then the end of the body cannot be known (RFC 9112 6.3).
 #[cold]
 fn refused_codings(value: &[u8]) -> Reject {
     let codings = || value.split(|&b| b == b',').map(|c| c.trim_ascii());
     let is_token = |c: &[u8]| !c.is_empty() && c.iter().all(|&b| crate::head::is_token_byte(b));
     let is_chunked = |c: &[u8]| c.eq_ignore_ascii_case(b"chunked");
     let count = codings().count();
-    if !codings().all(is_token) || codings().take(count - 1).any(is_chunked) {
-        return Reject::TransferEncoding;
-    }
-    Reject::TransferCoding
+    let ends_in_chunked = codings().position(is_chunked) == Some(count - 1);
+    if codings().all(is_token) && ends_in_chunked { Reject::TransferCoding } else { Reject::TransferEncoding }
 }

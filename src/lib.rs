@@ -45,6 +45,11 @@ pub mod testing;
 #[cfg(any(test, feature = "internals"))]
 mod explore;
 
+/// How the crate is built, for those who want to change it or to know what they depend on.
+#[cfg(doc)]
+#[doc = include_str!("../ARCHITECTURE.md")]
+pub mod architecture {}
+
 pub use connection::CloseReason;
 pub use extract::{
     Basic, Bearer, Cookies, FieldName, Header, Optional, Realm, Restricted, SameSite, SetCookie, constant_time_eq,

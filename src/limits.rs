@@ -34,7 +34,7 @@ pub struct Limits {
     pub output_bytes_max: usize,
     /// Input dropped after a final error answer, so that a reset does not destroy it (RFC 9112 9.6). Default 256 KiB.
     pub linger_bytes_max: usize,
-    /// Request bodies held for all connections together. Beyond it: 503. Default 256 MiB.
+    /// Request bodies held for all connections together. Beyond it those above 64 KiB get 503. Default 256 MiB.
     pub bodies_bytes_max: usize,
     /// Connections at a time; more wait in the kernel's queue. Default 10,000. The server never takes more than
     /// max(descriptors - 64, descriptors / 2) of the process's descriptor limit.

@@ -52,7 +52,7 @@ rejects! {
     /// A well-formed version that is not 1.x.
     VersionUnsupported = HTTP_VERSION_NOT_SUPPORTED "only HTTP/1.0 and HTTP/1.1 are served here",
     /// A name that is no token: also a blank before the colon, a folded line, a missing colon.
-    FieldName = BAD_REQUEST "a field name is not a token followed by a colon (RFC 9112 5.1)",
+    FieldName = BAD_REQUEST "a field line is not a token, a colon and a value, or is folded (RFC 9112 5)",
     /// A value with a byte that no field value has.
     FieldValue = BAD_REQUEST "a field value holds a byte that it may not hold (RFC 9110 5.5)",
     /// More than `head_bytes_max`.
@@ -68,7 +68,7 @@ rejects! {
     /// A byte that RFC 3986 does not allow there.
     TargetByte = BAD_REQUEST "the request-target holds a byte that must be percent-encoded (RFC 3986 2)",
     /// `%` without two hexadecimal digits, `%00`, or bytes that are no UTF-8.
-    TargetEscape = BAD_REQUEST "the path holds a percent-escape that does not decode to text (RFC 3986 2.1)",
+    TargetEscape = BAD_REQUEST "the path holds a percent-escape that does not decode to text, or to NUL (RFC 3986 2.1)",
     /// `.` or `..`, plain or escaped.
     DotSegment = BAD_REQUEST "the path holds a dot segment (RFC 3986 5.2.4)",
     /// `http://user@host/`.
@@ -100,13 +100,13 @@ rejects! {
     /// More than `bodies_bytes_max` in all.
     BodiesTooLarge = SERVICE_UNAVAILABLE "too much content is being received at the moment",
     /// Not `1*16HEXDIG`.
-    ChunkSize = BAD_REQUEST "a chunk-size is not 1 to 16 hexadecimal digits (RFC 9112 7.1)",
+    ChunkSize = BAD_REQUEST "a chunk-size is not 1 to 16 hexadecimal digits with CRLF behind them (RFC 9112 7.1)",
     /// Grammar of a chunk extension.
     ChunkExtension = BAD_REQUEST "a chunk extension is malformed (RFC 9112 7.1.1)",
     /// Longer than `chunk_line_bytes_max` or, all together, `chunk_extension_bytes_max`.
-    ChunkLineTooLong = BAD_REQUEST "a chunk-size line is longer than this server takes",
+    ChunkLineTooLong = BAD_REQUEST "a chunk-size line, or what all of them say beside the size, is longer than this server takes",
     /// Not CRLF behind a chunk-size line or chunk-data.
-    ChunkEnd = BAD_REQUEST "a chunk does not end in CRLF (RFC 9112 7.1)",
+    ChunkEnd = BAD_REQUEST "a chunk, or its chunk-size line, does not end in CRLF (RFC 9112 7.1)",
     /// Far more framing than data.
     ChunkOverhead = BAD_REQUEST "the chunks are far too small for the content",
     /// Grammar of the trailer section.
@@ -118,7 +118,7 @@ rejects! {
     /// The body did not come in time.
     BodyTimeout = REQUEST_TIMEOUT "the content did not arrive in time",
     /// The peer stopped sending in the middle of a request.
-    Truncated = BAD_REQUEST "the request ends before its end",
+    Truncated = BAD_REQUEST "the connection ended before the request did",
     /// The handler promised an answer, and it was not there in time.
     AnswerTimeout = SERVICE_UNAVAILABLE "the answer was not ready in time",
     /// CONNECT.

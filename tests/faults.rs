@@ -165,7 +165,9 @@ fn a_transfer_encoding_is_chunked_or_refused() {
     serves(&echo_with("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"), 200);
     serves(&echo_with("Transfer-Encoding: Chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"), 200);
     let body = "5\r\nhello\r\n0\r\n\r\n";
-    for (coding, status) in [("gzip", 501), ("chunked, gzip", 400), ("xchunked", 501), ("chunked, chunked", 400)] {
+    for (coding, status) in
+        [("gzip", 400), ("gzip, chunked", 501), ("chunked, gzip", 400), ("xchunked", 400), ("chunked, chunked", 400)]
+    {
         refuses(&echo_with(&format!("Transfer-Encoding: {coding}\r\n"), body), status);
     }
     refuses(&format!("POST /echo HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{body}"), 400);

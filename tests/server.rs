@@ -546,6 +546,30 @@ fn a_peer_that_pipelines_for_ever_and_never_reads_is_not_read_either_and_is_drop
     assert_eq!(lab.next_close(), CloseReason::WriteTimeout);
 }
 
+/// The system's own buffer takes megabytes, and says nothing while a slow reader empties it.
+#[test]
+fn a_peer_that_reads_slowly_and_steadily_is_no_peer_that_does_not_read() {
+    let lab = Lab::new(Limits { write_timeout: ms(1000), body_bytes_max: 16 << 20, ..Limits::DEFAULT });
+    let mut slow = lab.connect();
+    socket2::SockRef::from(&slow).set_recv_buffer_size(32 << 10).expect("a socket");
+    let content = "y".repeat(8 << 20);
+    let mut writer = slow.try_clone().expect("a socket");
+    let sender = thread::spawn(move || writer.write_all(post(&content).as_bytes()));
+    sender.join().expect("no panic").expect("it is read");
+    let (mut read, started) = (0, Instant::now());
+    let mut piece = [0; 32 << 10];
+    while started.elapsed() < ms(4000) {
+        read += slow.read(&mut piece).expect("the answer goes on");
+        thread::sleep(ms(50));
+    }
+    // The rest, as fast as it comes.
+    while read < 8 << 20 {
+        let n = slow.read(&mut piece).expect("the answer goes on");
+        assert!(n > 0, "cut off after {read} bytes");
+        read += n;
+    }
+}
+
 #[test]
 fn scanners_leave_nothing_behind() {
     let process = Process::start(256);

@@ -55,9 +55,9 @@ pub fn naive(version: Version, fields: &[Field]) -> Result<Decision, Vec<Reject>
         }
         if coding != "chunked" {
             let items: Vec<_> = coding.split(',').map(|item| item.trim_matches([' ', '\t'])).collect();
-            let before_last = &items[..items.len() - 1];
+            let (last, before) = items.split_last().expect("a split has an item");
             let is_list = items.iter().all(|item| strict::is_token(item.as_bytes()));
-            let is_unknown = is_list && !before_last.contains(&"chunked");
+            let is_unknown = is_list && *last == "chunked" && !before.contains(&"chunked");
             broken.push(if is_unknown { Reject::TransferCoding } else { Reject::TransferEncoding });
         }
     }

@@ -57,6 +57,8 @@ fn check_typed(text: &[u8], is_sound: bool, tape: &mut JsonTape) {
             assert!(write_json(&mut out, &ours));
             assert_eq!(serde_json::from_slice::<Typed>(&out).unwrap(), ours);
         }
+        // Nor are structs read from arrays here.
+        (Err(fault), Ok(_)) if fault.message == "expected an object" => {}
         (Err(fault), theirs) => assert!(theirs.is_err() || !is_sound, "{fault:?}, but it is {theirs:?}"),
         // For serde_json `-0` is no integer.
         (Ok(_), Err(_)) if text.windows(2).any(|two| two == b"-0") || depth(text) == 128 => {}

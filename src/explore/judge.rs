@@ -227,6 +227,9 @@ pub(super) struct Shutdown {
     pub(super) closed: Option<Tick>,
 }
 
+/// How long a connection is idle before its place can be taken.
+const PLACE_KEPT: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// At shutdown, how long a new connection is given to speak.
 const FIRST_BYTE_GRACE_MS: u64 = 500;
 
@@ -272,7 +275,7 @@ pub(super) fn judge(
     let all = transcript.answers.len();
     let due = match reason {
         CloseReason::WriteTimeout | CloseReason::DrainTimeout | CloseReason::PeerReset => 0,
-        CloseReason::IdleTimeout | CloseReason::FirstByteTimeout => answered,
+        CloseReason::IdleTimeout | CloseReason::FirstByteTimeout | CloseReason::PlaceNeeded => answered,
         CloseReason::Rejected(Reject::HeadTimeout | Reject::BodyTimeout | Reject::BodiesTooLarge) => answered,
         CloseReason::Drained if got.closes => got.same,
         CloseReason::Drained => answered,
@@ -302,6 +305,17 @@ pub(super) fn judge(
             match Deadlines::new(plan, log, limits, read, false).filter(|due| due.matches(reason)) {
                 Some(due) if due.earliest <= closed => Ok(()),
                 due => wrong(&format!("a timeout that was not due: {due:?}")),
+            }
+        }
+        CloseReason::PlaceNeeded => {
+            let due = Deadlines::new(plan, log, limits, read, false).filter(|due| due.matches(reason));
+            let Some(due) = due else { return wrong("it was not idle") };
+            let wait = if due.kind == Kind::Idle { limits.idle_timeout } else { limits.first_byte_timeout };
+            let is_long_idle = due.earliest <= closed.after(wait.saturating_sub(PLACE_KEPT));
+            if got.refused.is_none() && limits.connections_max < 10_000 && is_long_idle {
+                Ok(())
+            } else {
+                wrong("there were places, or it had not been idle for long")
             }
         }
         CloseReason::Rejected(reject @ (Reject::HeadTimeout | Reject::BodyTimeout)) => {
@@ -391,6 +405,7 @@ fn may_be_lost(log: &Log, reason: CloseReason, limits: &Limits) -> bool {
             CloseReason::WriteTimeout
                 | CloseReason::DrainTimeout
                 | CloseReason::IdleTimeout
+                | CloseReason::PlaceNeeded
                 | CloseReason::FirstByteTimeout
                 | CloseReason::Drained
                 | CloseReason::PeerReset
@@ -483,6 +498,7 @@ impl Deadlines {
             CloseReason::WriteTimeout => self.kind == Kind::Write,
             CloseReason::FirstByteTimeout => self.kind == Kind::FirstByte,
             CloseReason::IdleTimeout => self.kind == Kind::Idle,
+            CloseReason::PlaceNeeded => matches!(self.kind, Kind::Idle | Kind::FirstByte),
             _ => true,
         }
     }

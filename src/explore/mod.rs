@@ -129,7 +129,7 @@ fn run<const DRAINS: bool>(seed: u64, verbose: bool) -> Result<Report, String> {
     driver.answer_bytes_max.resize(plans.len() + waiters.len(), ANSWER_BYTES_MAX);
     if random.chance(500) {
         let (threads, queue) = (random.len(1, 3), random.any_size(3));
-        driver.events.pool().configure(Offload { threads, queue, deadline: Duration::MAX, ..Offload::DEFAULT });
+        driver.events.pool().configure(Offload { threads, queue, deadline: Duration::MAX, thread_start: None });
     }
     let mut listener_closed = None;
     driver.run(|driver| {

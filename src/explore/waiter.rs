@@ -387,6 +387,7 @@ pub(super) fn judge(
         CloseReason::PeerReset => waiter.is_hasty || log.failed || log.reset_seen,
         CloseReason::PeerClosed => waiter.says_end || waiter.is_hasty,
         CloseReason::IdleTimeout => whole > 0 || can_lose,
+        CloseReason::PlaceNeeded => limits.connections_max < 10_000 && (whole > 0 || read == 0 || can_lose),
         CloseReason::FirstByteTimeout => read == 0,
     };
     if !is_expected {

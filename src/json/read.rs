@@ -271,7 +271,8 @@ impl<'r> Deserializer<'r> for Value<'_, 'r> {
     ) -> Result<V::Value> {
         match *self.node {
             Node::Object { len, .. } => self.visit_object(len, Some(fields), visitor),
-            Node::Array { len, .. } => self.visit_array(len, visitor),
+            // Not from an array either, as serde's own formats do: no client means that, and the order of the fields of a
+            // struct would be part of the interface.
             _ => Err(JsonError::shape("expected an object")),
         }
     }

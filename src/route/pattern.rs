@@ -23,6 +23,7 @@ pub(crate) enum Fault {
     Byte(u8),
     EmptySegment,
     DotSegment,
+    OtherParam,
     Brace,
     Name,
     NameTwice,
@@ -45,6 +46,7 @@ impl Fault {
             Fault::Byte(_) => "a literal holds letters, digits and -._~!$&'()*+,;=:@ only",
             Fault::EmptySegment => "an empty segment can stand at the end only",
             Fault::DotSegment => "a dot segment matches nothing, for such paths are refused",
+            Fault::OtherParam => "a parameter is written `{name}`, or `{*name}` for all that follows; `:name` is none",
             Fault::Brace => "a parameter takes a whole segment: `{name}`, or `{*name}` at the end",
             Fault::Name => "the name of a parameter is an identifier in ASCII: it is the name of an argument",
             Fault::NameTwice => "two parameters have the same name",
@@ -127,6 +129,10 @@ const fn literal_fault(pattern: &[u8], start: usize, end: usize) -> Option<Fault
     // `;` ends the segment for some servers, so the server refuses `..;x` like `..`.
     if (dots == 1 || dots == 2) && (start + dots == end || pattern[start + dots] == b';') {
         return Some(Fault::DotSegment);
+    }
+    // How other routers write a parameter. It would be a row that waits for a colon.
+    if pattern[start] == b':' || pattern[start] == b'*' {
+        return Some(Fault::OtherParam);
     }
     if end - start > LITERAL_BYTES_MAX { Some(Fault::LiteralTooLong) } else { None }
 }
@@ -321,6 +327,15 @@ mod tests {
         refuses("//", Fault::EmptySegment);
         refuses("//a", Fault::EmptySegment);
         refuses("/a//b", Fault::EmptySegment);
+    }
+
+    #[test]
+    fn parameters_as_other_routers_write_them_are_refused() {
+        for pattern in ["/x/:id", "/:id/x", "/*rest", "/*", "/:"] {
+            refuses(pattern, Fault::OtherParam);
+        }
+        takes("/x/a:id");
+        takes("/x:batch/a*");
     }
 
     #[test]

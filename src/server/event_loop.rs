@@ -55,6 +55,8 @@ pub(crate) struct EventLoop<N: Net, S: 'static> {
     accept: Accept,
     /// Who has to begin with a PROXY header.
     trusted: Trusted,
+    /// Where the search for idle connections goes on.
+    next_look: usize,
     stage: Stage,
     now: Tick,
     /// When the text of the Date field ends to be right.
@@ -174,8 +176,15 @@ const ACCEPTS_PER_TURN: usize = 64;
 const RECV_BYTES_PER_TURN: usize = READ_BUFFER_LEN;
 const SEND_BYTES_PER_TURN: usize = 1 << 20;
 
-/// How long accepting pauses when descriptors or memory ran out, unless a connection closes.
+/// How long accepting pauses when descriptors, memory or places ran out, unless a connection closes.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// So long after its last answer, or after accept, nobody takes the place of an idle connection.
+const PLACE_KEPT: Duration = Duration::from_secs(1);
+
+/// Among so many the longest idle one is looked for, and so often if it turns out to be busy.
+const IDLE_LOOKS: usize = 64;
+const IDLE_TRIES: usize = 4;
 
 /// At least so long between two events that tell the same.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -223,6 +232,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                 told: None,
             },
             trusted: Trusted::default(),
+            next_look: 0,
             stage: Stage::Serving,
             now,
             second_end: now,
@@ -632,12 +642,17 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         self.accept.paused_until = None;
         let mut accepted = 0;
         for _ in 0..ACCEPTS_PER_TURN {
-            if self.stats.open >= self.accept.connections_max {
+            let is_full = self.stats.open >= self.accept.connections_max;
+            let idle = if is_full { self.find_idle() } else { None };
+            if is_full && idle.is_none() {
                 return self.tell_full();
             }
             match self.net.accept() {
                 Ok((socket, peer)) => {
                     accepted += 1;
+                    if let Some(index) = idle {
+                        self.close(index, CloseReason::PlaceNeeded);
+                    }
                     self.add(socket, peer);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -652,6 +667,33 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             // All of them failed: whatever it is, another try at once would be a spin.
             self.accept.paused_until = Some(self.now.after(ACCEPT_PAUSE));
         }
+    }
+
+    /// Somebody who has been idle for a while, and longer than some others: who waits to be accepted can have its place.
+    /// It was read once more, so no request of its own is lost that was there already.
+    #[cold]
+    fn find_idle(&mut self) -> Option<u32> {
+        let idle_since = |slots: &[Slot<N::Socket>], index: usize| {
+            slots[index].open.as_ref().filter(|open| !open.queued)?.connection.idle_since()
+        };
+        for _ in 0..IDLE_TRIES {
+            let looked_at = self.next_look..self.next_look + self.slots.len().min(IDLE_LOOKS);
+            let idle = looked_at.clone().map(|at| at % self.slots.len());
+            let longest = idle.filter_map(|index| Some((idle_since(&self.slots, index)?, index))).min();
+            let Some((since, index)) = longest.filter(|(since, _)| self.now >= since.after(PLACE_KEPT)) else {
+                // The next search looks at others.
+                self.next_look = looked_at.end % self.slots.len().max(1);
+                return None;
+            };
+            if let Some(open) = &mut self.slots[index].open {
+                open.readable = true;
+            }
+            self.serve(index as u32);
+            if idle_since(&self.slots, index) == Some(since) {
+                return Some(index as u32);
+            }
+        }
+        None
     }
 
     fn add(&mut self, socket: N::Socket, peer: Option<SocketAddr>) {
@@ -689,6 +731,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     #[cold]
     fn tell_full(&mut self) {
+        // Somebody may be idle for long enough by then.
+        self.accept.paused_until = Some(self.now.after(ACCEPT_PAUSE));
         if self.accept.is_news(self.now) {
             tell(&mut self.hook, Event::Full { open: self.stats.open });
         }

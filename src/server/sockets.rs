@@ -29,6 +29,11 @@ use crate::later::locked;
 /// Events taken from the system at a time. More wait there; they are not lost.
 const EVENTS_PER_WAIT: usize = 256;
 
+/// What the system holds of a connection's output that it has not sent yet. Without a bound it takes some megabytes, and
+/// says for minutes nothing of a peer that reads slowly: it could not be told from one that does not read.
+#[cfg(target_os = "linux")]
+const NOT_SENT_BYTES_MAX: u32 = 128 << 10;
+
 /// Sockets of the operating system.
 #[derive(Debug)]
 pub(crate) struct Sockets {
@@ -75,8 +80,11 @@ pub(crate) struct Place {
 impl Listener {
     pub(crate) fn tcp(listener: std::net::TcpListener) -> io::Result<Listener> {
         listener.set_nonblocking(true)?;
-        // Accepted sockets inherit it, so that no call for each of them is needed.
+        // Accepted sockets inherit both, so that no call for each of them is needed.
         SockRef::from(&listener).set_tcp_nodelay(true)?;
+        #[cfg(target_os = "linux")]
+        // It works without, as where the kernel is a sandbox that does not know it.
+        let _ = SockRef::from(&listener).set_tcp_notsent_lowat(NOT_SENT_BYTES_MAX);
         Ok(Listener::Tcp(TcpListener::from_std(listener)))
     }
 

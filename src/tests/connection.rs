@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Seeded;
 use crate::connection::CloseReason;
-use crate::limits::Limits;
+use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::reject::Reject;
 use crate::request::{Body, FromRequest, Nothing, Request};
 use crate::response::{Redirect, Respond, Response, Sent, Static};
@@ -196,7 +196,8 @@ fn doubtful_messages_are_refused_and_what_follows_is_not_looked_at() {
         ),
         ("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", Reject::FieldName),
         ("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\nhello", Reject::ContentLength),
-        ("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n", Reject::TransferCoding),
+        ("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n", Reject::TransferEncoding),
+        ("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", Reject::TransferCoding),
         ("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", Reject::ChunkSize),
         ("GET / HTTP/1.1\r\n\r\n", Reject::HostMissing),
         ("GET / HTTP/1.1\r\nHost: x\n\r\n", Reject::BareLf),
@@ -676,6 +677,40 @@ fn bodies_of_all_connections_together_are_bounded() {
     link.send(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
     (0..20).for_each(|_| link.send(&[b'a'; 10_000]));
     assert_eq!(link.answers()[0].status(), 503);
+}
+
+#[test]
+fn a_body_that_fits_into_the_read_buffer_is_taken_however_much_others_hold() {
+    let limits = Limits { bodies_bytes_max: 0, ..Limits::DEFAULT };
+    let mut client = Client::new(Api, App::default()).with_limits(limits);
+    for (len, status) in [(2, 200), (READ_BUFFER_LEN - 100, 200), (READ_BUFFER_LEN + 100, 503)] {
+        let mut link = client.connect();
+        link.send(format!("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {len}\r\n\r\n").as_bytes());
+        link.send(&vec![b'a'; len - 1]);
+        link.send(b"a");
+        assert_eq!(link.answers()[0].status(), status, "{len} bytes");
+    }
+}
+
+/// Of a long answer the system may hold a part when it is written, and would drop that part if the peer still sent
+/// something to a socket that is closed.
+#[test]
+fn a_long_last_answer_is_closed_in_stages_and_a_short_one_at_once() {
+    for last in ["HTTP/1.0\r\n\r\n", "HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"] {
+        let mut client = client();
+        let mut link = client.connect();
+        link.send(format!("GET / {last}").as_bytes());
+        assert_eq!(link.closed(), Some(CloseReason::AskedByPeer));
+        drop(link);
+        let mut link = client.connect();
+        link.send(format!("GET /large {last}").as_bytes());
+        assert!(link.is_write_shut() && link.closed().is_none());
+        // An empty line behind the request, as some send it (RFC 9112 2.2).
+        link.send(b"\r\n");
+        assert!(link.closed().is_none());
+        link.close_write();
+        assert_eq!(link.closed(), Some(CloseReason::AskedByPeer));
+    }
 }
 
 // ---- found by simulation -----------------------------------------------------------------------------------------

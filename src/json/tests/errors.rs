@@ -39,7 +39,7 @@ fn a_path_leads_to_the_value() {
     misshapen::<Order>(r#"{"items":[1]}"#, "expected an object", "items[0]");
     misshapen::<Order>(r#"{"items":[{}]}"#, "missing field", "items[0].price");
     misshapen::<Order>(r#"{"items":[],"pair":[1,[true,false,0]]}"#, "expected a boolean", "pair[1][2]");
-    misshapen::<Order>(r#"{"items":[[true]]}"#, byte, "items[0][0]");
+    misshapen::<Order>(r#"{"items":[[true]]}"#, "expected an object", "items[0]");
     misshapen::<Vec<Vec<u8>>>("[[],[1,null]]", byte, "[1][1]");
 }
 

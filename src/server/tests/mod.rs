@@ -557,15 +557,48 @@ fn at_the_limit_of_connections_the_rest_waits_without_a_spin() {
     let (first, _second, third) = (stage.connect(), stage.connect(), stage.connect());
     assert_eq!(stage.events.stats().open, 2);
     assert!(!third.is_registered());
-    assert!(stage.world.waited().is_some_and(|wait| wait > Duration::from_secs(1)));
+    assert!(stage.world.waited().is_some_and(|wait| wait >= Duration::from_millis(100)));
     stage.assert_told("2 connections are open, which is the limit");
     let before = stage.world.counts();
-    stage.advance(SECOND);
+    stage.advance(SECOND / 2);
     assert_eq!(stage.world.counts().accepts, before.accepts);
     first.close_write();
     stage.world.tell_readable(&first);
     stage.settle();
     assert!(third.is_registered());
+}
+
+#[test]
+fn at_the_limit_of_connections_the_longest_idle_one_makes_room() {
+    let mut stage = Stage::new(Limits { connections_max: 2, ..Limits::DEFAULT });
+    let (busy, idle) = (stage.connect(), stage.connect());
+    assert_eq!(ok_count(&stage.exchange(&idle, GET)), 1);
+    stage.advance(SECOND / 2);
+    assert_eq!(ok_count(&stage.exchange(&busy, GET)), 1);
+    let third = stage.connect();
+    assert!(!third.is_registered(), "half a second is no long time to be idle");
+    stage.advance(SECOND * 3 / 4);
+    assert!(third.is_registered());
+    stage.assert_told("idle, and its place was needed");
+    assert_eq!(ok_count(&stage.exchange(&third, GET)), 1);
+    assert_eq!(ok_count(&stage.exchange(&busy, GET)), 1);
+    assert!(idle.is_closed());
+}
+
+#[test]
+fn an_idle_connection_stays_while_nobody_waits_for_its_place_or_a_request_of_its_own_is_there() {
+    let mut stage = Stage::new(Limits { connections_max: 1, ..Limits::DEFAULT });
+    let first = stage.connect();
+    assert_eq!(ok_count(&stage.exchange(&first, GET)), 1);
+    stage.advance(10 * SECOND);
+    assert!(!first.is_closed());
+    // Its next request is there, and its event is still on the way.
+    first.send(GET);
+    let second = stage.connect();
+    assert_eq!(ok_count(&first.taken()), 1);
+    assert!(!first.is_closed() && !second.is_registered());
+    stage.advance(2 * SECOND);
+    assert!(first.is_closed() && second.is_registered());
 }
 
 #[test]
