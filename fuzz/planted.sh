@@ -15,6 +15,7 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-fuzz/target}/planted"
 
 cargo +nightly fuzz build
 missed=0
+summary=
 for target in ${*:-$(targets)}; do
     mkdir "$scratch/$target"
     case $target in
@@ -27,15 +28,22 @@ for target in ${*:-$(targets)}; do
         -artifact_prefix="$scratch/" -runs=$runs -max_total_time=$seconds -seed=1 -max_len=600 -print_final_stats=1 \
         >"$log" 2>&1; then
         echo "$target: MISSED its bug"
+        summary="$summary$target missed
+"
         missed=1
     elif ! grep -q panicked "$log"; then
         tail -30 "$log"
         echo "$target: failed otherwise"
+        summary="$summary$target failed
+"
         missed=1
     else
         took=$(($(date +%s) - begun))
         count=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
         echo "$target: found its bug in $count runs, $took s"
+        summary="$summary$target $count
+"
     fi
 done
+printf '\nruns until found:\n%s' "$summary"
 exit $missed

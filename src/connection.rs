@@ -40,6 +40,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::chunked::Decoder;
+use crate::cors::{self, CrossOrigin};
 use crate::framing::{self, Decision, Framing};
 use crate::head::{self, Head, Known, SLOTS_READY, Version};
 use crate::held::{Held, PADDING_LEN, Pool};
@@ -51,8 +52,8 @@ use crate::proxy::{self, Proxied};
 use crate::reject::Reject;
 use crate::rejection::Rejection;
 use crate::request::{Body, Params, Parts, Received, Request, Spans};
-use crate::response::{Asked, Facts, Respond, Response, Sent};
-use crate::route::{Answer, Call, Found, Routes, Row};
+use crate::response::{self, Asked, Facts, METHOD_NOT_ALLOWED, Mapped, NO_ROUTE, Refusing, Respond, Response, Sent};
+use crate::route::{Answer, Call, Found, MapErrors, Routes, Row};
 use crate::status::Status;
 use crate::stream::{Part, StreamHead};
 use crate::target::{self, Form, Target};
@@ -312,6 +313,10 @@ struct Waiting {
     body_unread: bool,
     /// A body that its answer does not wait for, none of which is passed over yet.
     unread: Unread,
+    /// Field lines that its answer begins with, whatever it is.
+    common: Box<[u8]>,
+    /// The number of its row, if that has a mapper.
+    row: Option<usize>,
 }
 
 impl Drop for Waiting {
@@ -465,7 +470,9 @@ impl Connection {
                 // Its answer is out, and must not be destroyed by a reset.
                 self.phase = Phase::Closing { reason: CloseReason::Rejected(Reject::BodyTimeout), linger: true };
             }
-            Phase::Waiting(_) => self.answer_late(turn, Box::new(|_, response| response.reject(Reject::AnswerTimeout))),
+            Phase::Waiting(_) => {
+                self.answer_late(turn, Box::new(|_, response| Reject::AnswerTimeout.respond(response)))
+            }
             Phase::Streaming(_) => {
                 self.write_part(Part::Owned(KEEP_ALIVE_COMMENT.to_vec()), turn);
             }
@@ -996,15 +1003,23 @@ impl Connection {
         let mut spans = Spans::default();
         let row = match find(request, &mut spans, turn.routes) {
             Ok(Found::Row(row)) => row,
+            Ok(missing) if turn.routes.has_options() => {
+                return self.answer_missing(missing, request, decision, facts, received, turn);
+            }
             Ok(missing) => {
                 return self.answer_early(decision, facts, received, turn, |response| match missing {
                     Found::Options(allow) => response.options(allow),
                     Found::MethodNotAllowed(allow) => response.method_not_allowed(allow),
-                    _ => response.status(Status::NOT_FOUND).refuse("no route matches this path"),
+                    _ => response.no_route(),
                 });
             }
             Err(reject) => return self.refused(reject, facts.head_only, turn),
         };
+        if let Some(cors) = row.cors
+            && !turn.workspace.output.has_common()
+        {
+            return self.serve_with_cors(cors(), row, asked, decision, rest, received, turn);
+        }
         let (check, call) = match &row.answer {
             Answer::Handler { check, call } => (*check, *call),
             Answer::Constant(constant) => {
@@ -1021,10 +1036,9 @@ impl Connection {
                 match catch_unwind(AssertUnwindSafe(|| check(&request, &params, state))) {
                     Ok(Ok(wants_body)) => wants_body,
                     Ok(Err(rejection)) => {
-                        return self
-                            .answer_early(decision, facts, received, turn, |response| rejection.respond(response));
+                        return self.reject_early(row.errors, rejection, decision, facts, received, turn);
                     }
-                    Err(_panic) => return self.answer_panic(facts, turn),
+                    Err(_panic) => return self.answer_panic(row.errors, facts, turn),
                 }
             }
         };
@@ -1042,17 +1056,17 @@ impl Connection {
             Framing::NoBody => (0, Some(0)),
             Framing::Length(len) => match usize::try_from(len) {
                 Ok(len) if len <= body_bytes_max => (len, (len <= received).then_some(len)),
-                _ => return self.refused(Reject::BodyTooLarge, facts.head_only, turn),
+                _ => return self.refused_by(row.errors, Reject::BodyTooLarge, facts.head_only, turn),
             },
             Framing::Chunked => match decoder.decode(&mut rest[..received], 0, 0, body_bytes_max, turn.limits) {
                 Ok(decoded) => (decoded.content_end, decoded.done.then_some(decoded.raw_start)),
-                Err(reject) => return self.refused(reject, facts.head_only, turn),
+                Err(reject) => return self.refused_by(row.errors, reject, facts.head_only, turn),
             },
         };
         let Some(body_len) = body_len else {
             if decision.expects_continue && received == 0 {
                 if has_no_room_for(content_len, turn) {
-                    return self.refused(Reject::BodiesTooLarge, facts.head_only, turn);
+                    return self.refused_by(row.errors, Reject::BodiesTooLarge, facts.head_only, turn);
                 }
                 turn.workspace.output.bytes.extend_from_slice(CONTINUE);
             }
@@ -1092,7 +1106,7 @@ impl Connection {
                         None
                     }
                     Err(reject) => {
-                        self.refuse_window(reject, &buffer[start..end], turn);
+                        self.refuse_body(reject, &mut buffer[start..end], head_len, turn);
                         return (start, end, true);
                     }
                 }
@@ -1100,12 +1114,12 @@ impl Connection {
         };
         let Some((content_len, used)) = whole else {
             if self.eof {
-                self.refuse_window(Reject::Truncated, &buffer[start..end], turn);
+                self.refuse_body(Reject::Truncated, &mut buffer[start..end], head_len, turn);
                 return (start, end, true);
             }
             let kept_end = if decision.framing == Framing::Chunked { start + receiving.content_end } else { end };
             if has_no_room_for(end - start, turn) {
-                self.refuse_window(Reject::BodiesTooLarge, &buffer[start..end], turn);
+                self.refuse_body(Reject::BodiesTooLarge, &mut buffer[start..end], head_len, turn);
                 return (start, end, true);
             }
             return (start, kept_end, false);
@@ -1122,8 +1136,14 @@ impl Connection {
             let Ok(Found::Row(row)) = find(request, &mut spans, turn.routes) else { return };
             let Answer::Handler { call, .. } = &row.answer else { return };
             turn.ran = Some(row);
+            if let Some(cors) = row.cors {
+                begin_cors(cors(), request, &mut turn.workspace.output);
+            }
             let wish = run(row, *call, request, &mut spans, (rest, content_len), facts, turn);
             self.finish(wish, facts, false, false, turn);
+            if row.cors.is_some() {
+                turn.workspace.output.clear_common();
+            }
         });
         (start + used, end, true)
     }
@@ -1319,32 +1339,86 @@ fn run<S>(
     match outcome {
         Ok(None) if asked == Asked::Nothing => Wish::Stay,
         Ok(None) if asked == Asked::Later => Wish::Wait,
-        Ok(None) => Wish::Close,
+        Ok(None) if asked == Asked::Close => Wish::Close,
+        Ok(None) => say_again(row.errors, asked, turn.state, output, mark, facts),
         Ok(Some(rejection)) => {
             lane.void();
-            answer_rejection(rejection, output, mark, facts);
-            Wish::Stay
+            output.roll_back(mark);
+            write_rejection(row.errors, rejection, turn.state, output, facts)
         }
         Err(_panic) => {
             lane.void();
             output.roll_back(mark);
-            write_refusal(Reject::HandlerFailed, facts.head_only, output);
+            write_refusal(row.errors, Reject::HandlerFailed, facts.head_only, turn.state, output);
             Wish::Panicked
         }
     }
 }
 
+/// Answers with a refusal, in the words of a mapper if there is one.
 #[cold]
-fn answer_rejection(rejection: Rejection, output: &mut Output, mark: Mark, facts: Facts) {
-    output.roll_back(mark);
-    let _ = rejection.respond(Response::new(output, &mut Asked::Nothing, facts));
+#[inline(never)]
+fn write_rejection<S>(
+    errors: Option<MapErrors<S>>,
+    rejection: Rejection,
+    state: &mut S,
+    output: &mut Output,
+    facts: Facts,
+) -> Wish {
+    let Some(errors) = errors else {
+        let _ = rejection.respond(Response::new(output, &mut Asked::Nothing, facts));
+        return Wish::Stay;
+    };
+    match errors(state, rejection, Refusing { output, facts }) {
+        Mapped::Answered => Wish::Stay,
+        Mapped::Closing => Wish::Close,
+        Mapped::Panicked => {
+            write_refusal(None, Reject::HandlerFailed, facts.head_only, state, output);
+            Wish::Panicked
+        }
+    }
+}
+
+/// Whatever else a handler's answer is: a refusal, which the mapper says in its own words too.
+#[cold]
+#[inline(never)]
+fn say_again<S>(
+    errors: Option<MapErrors<S>>,
+    asked: Asked,
+    state: &mut S,
+    output: &mut Output,
+    mark: Mark,
+    facts: Facts,
+) -> Wish {
+    let source = output.source.take();
+    let rejection = match asked {
+        Asked::Rejected => source.and_then(|source| source.downcast().ok()).map(|rejection| *rejection),
+        Asked::Refused(status, sentence) if errors.is_some() => Some(Rejection::text(status, sentence)),
+        _ => None,
+    };
+    match (errors, rejection) {
+        (Some(errors), Some(rejection)) => {
+            output.roll_back(mark);
+            write_rejection(Some(errors), rejection, state, output, facts)
+        }
+        _ => Wish::Stay,
+    }
 }
 
 /// A final answer that names a rule.
 #[cold]
-fn write_refusal(reject: Reject, head_only: bool, output: &mut Output) {
+#[inline(never)]
+fn write_refusal<S>(errors: Option<MapErrors<S>>, reject: Reject, head_only: bool, state: &mut S, output: &mut Output) {
     let facts = Facts { head_only, http10: false, persistent: false };
-    let _ = Response::new(output, &mut Asked::Nothing, facts).reject(reject);
+    write_rejection(errors, Rejection::from(reject), state, output, facts);
+}
+
+/// From here on, whatever answers the request carries its policy.
+#[cold]
+#[inline(never)]
+fn begin_cors(cors: &dyn CrossOrigin, request: Request<'_>, output: &mut Output) {
+    cors.write(request, None, output.common_mut());
+    output.set_common();
 }
 
 /// Whether the bodies of all connections together are beyond their bound, and this one counts among them: what fits
@@ -1408,9 +1482,100 @@ impl Connection {
         self.pass_over(unread, received, turn)
     }
 
+    /// Answers with a refusal, without the body, and goes past it.
     #[cold]
-    fn answer_panic<S>(&mut self, facts: Facts, turn: &mut Turn<'_, S>) -> Served {
-        write_refusal(Reject::HandlerFailed, facts.head_only, &mut turn.workspace.output);
+    #[inline(never)]
+    fn reject_early<S>(
+        &mut self,
+        errors: Option<MapErrors<S>>,
+        rejection: Rejection,
+        decision: &Decision,
+        facts: Facts,
+        received: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        let unread = unread(decision, turn.limits);
+        let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
+        let wish = write_rejection(errors, rejection, turn.state, &mut turn.workspace.output, facts);
+        self.finish(wish, facts, unread != Unread::Nothing, unread == Unread::Close, turn);
+        self.pass_over(unread, received, turn)
+    }
+
+    /// Answers a request that no row is for, in a table that has a mapper or a policy.
+    #[cold]
+    #[inline(never)]
+    fn answer_missing<S>(
+        &mut self,
+        missing: Found<S>,
+        request: Request<'_>,
+        decision: &Decision,
+        facts: Facts,
+        received: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        let Target { path, escaped, .. } = request.0.target;
+        let preflight = cors::preflighted(request);
+        let lines = turn.workspace.output.common_mut();
+        if let Some((cors, methods)) = turn.routes.cors(preflight.unwrap_or(request.method()), path, *escaped) {
+            let is_preflight = preflight.is_some() && matches!(missing, Found::Options(_));
+            cors.write(request, is_preflight.then_some(methods), lines);
+        }
+        let rejection = match missing {
+            Found::MethodNotAllowed(allow) => {
+                // With the lines that stay whatever a mapper does, for a 405 without it breaks a rule.
+                response::write_methods("Allow", allow, lines);
+                Some(Rejection::text(Status::METHOD_NOT_ALLOWED, METHOD_NOT_ALLOWED))
+            }
+            Found::NotFound => Some(Rejection::text(Status::NOT_FOUND, NO_ROUTE)),
+            Found::Options(_) | Found::Row(_) => None,
+        };
+        turn.workspace.output.set_common();
+        let served = match (rejection, missing) {
+            (Some(rejection), _) => self.reject_early(turn.routes.errors(), rejection, decision, facts, received, turn),
+            (None, Found::Options(allow)) => {
+                self.answer_early(decision, facts, received, turn, |response| response.options(allow))
+            }
+            (None, _) => unreachable!("a row is missing that is there"),
+        };
+        turn.workspace.output.clear_common();
+        served
+    }
+
+    /// As [`serve_asked`](Connection::serve_asked), for a row with a policy.
+    #[cold]
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments)]
+    fn serve_with_cors<S>(
+        &mut self,
+        cors: &'static dyn CrossOrigin,
+        row: &'static Row<S>,
+        asked: &Received<'_>,
+        decision: &Decision,
+        rest: &mut [u8],
+        received: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        let request = Request(asked);
+        let facts = self.facts(asked.head, decision, turn);
+        if cors::preflighted(request).is_some() {
+            let allow = turn.routes.allow(asked.target.path, asked.target.escaped);
+            return self.answer_missing(Found::Options(allow), request, decision, facts, received, turn);
+        }
+        begin_cors(cors, request, &mut turn.workspace.output);
+        let served = match &row.answer {
+            Answer::Constant(constant) => {
+                self.answer_early(decision, facts, received, turn, |response| response.constant_with_fields(constant))
+            }
+            Answer::Handler { .. } => self.serve_asked_seldom(asked, decision, rest, received, turn),
+        };
+        turn.workspace.output.clear_common();
+        served
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn answer_panic<S>(&mut self, errors: Option<MapErrors<S>>, facts: Facts, turn: &mut Turn<'_, S>) -> Served {
+        write_refusal(errors, Reject::HandlerFailed, facts.head_only, turn.state, &mut turn.workspace.output);
         self.finish(Wish::Panicked, facts, true, false, turn);
         Served::Body(0)
     }
@@ -1446,7 +1611,9 @@ impl Connection {
             }
             Wish::Wait => match turn.workspace.lane.taken.take() {
                 Some(ticket) => {
-                    Phase::Waiting(Box::new(Waiting { ticket, facts, linger, body_unread, unread: Unread::Nothing }))
+                    let row = turn.ran.filter(|row| row.errors.is_some()).map(|row| turn.routes.number_of(row));
+                    let (unread, common) = (Unread::Nothing, turn.workspace.output.common());
+                    Phase::Waiting(Box::new(Waiting { ticket, facts, linger, body_unread, unread, common, row }))
                 }
                 None => unreachable!("a handler waits without a ticket"),
             },
@@ -1456,7 +1623,13 @@ impl Connection {
     /// Answers a message that broke a rule, and ends. Nothing behind it is looked at.
     #[cold]
     fn refuse<S>(&mut self, reject: Reject, head_only: bool, turn: &mut Turn<'_, S>) {
-        write_refusal(reject, head_only, &mut turn.workspace.output);
+        self.refuse_by(turn.routes.errors(), reject, head_only, turn);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_by<S>(&mut self, errors: Option<MapErrors<S>>, reject: Reject, head_only: bool, turn: &mut Turn<'_, S>) {
+        write_refusal(errors, reject, head_only, turn.state, &mut turn.workspace.output);
         self.phase = Phase::Closing { reason: CloseReason::Rejected(reject), linger: true };
     }
 
@@ -1466,12 +1639,53 @@ impl Connection {
         Served::Body(0)
     }
 
+    #[cold]
+    fn refused_by<S>(
+        &mut self,
+        errors: Option<MapErrors<S>>,
+        reject: Reject,
+        head_only: bool,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        self.refuse_by(errors, reject, head_only, turn);
+        Served::Body(0)
+    }
+
     /// The rest of a message did not come in time.
     #[cold]
     fn refuse_late<S>(&mut self, reject: Reject, turn: &mut Turn<'_, S>) {
-        let head_only = self.held.as_slice().starts_with(b"HEAD ");
-        std::mem::take(&mut self.held).recycle(&mut turn.workspace.pool);
-        self.refuse(reject, head_only, turn);
+        let mut held = std::mem::take(&mut self.held);
+        let filled = held.range();
+        let window = &mut held.buffer()[filled];
+        match &self.phase {
+            Phase::Body(receiving) => self.refuse_body(reject, window, receiving.head_len, turn),
+            _ => self.refuse_window(reject, window, turn),
+        }
+        held.recycle(&mut turn.workspace.pool);
+    }
+
+    /// Refuses a body. Its head was parsed and routed before, so its row is known.
+    #[cold]
+    #[inline(never)]
+    fn refuse_body<S>(&mut self, reject: Reject, window: &mut [u8], head_len: usize, turn: &mut Turn<'_, S>) {
+        if !turn.routes.has_options() {
+            return self.refuse_window(reject, window, turn);
+        }
+        let head_bytes = window.get_mut(..head_len).unwrap_or_default();
+        with_head(head_bytes, turn.limits, |parsed| {
+            let Ok(Parsed { head, known, target, decision }) = parsed else { return };
+            let asked = self.received(&head, &known, &target, &decision, turn);
+            let request = Request(&asked);
+            let Ok(Found::Row(row)) = find(request, &mut Spans::default(), turn.routes) else { return };
+            if let Some(cors) = row.cors {
+                begin_cors(cors(), request, &mut turn.workspace.output);
+            }
+            self.refuse_by(row.errors, reject, head.method == Method::Head, turn);
+            turn.workspace.output.clear_common();
+        });
+        if matches!(self.phase, Phase::Body(_)) {
+            self.refuse_window(reject, window, turn);
+        }
     }
 
     #[cold]
@@ -1507,7 +1721,7 @@ impl Connection {
             Content::TooSlow => self.phase = Phase::Closed(CloseReason::StreamTooSlow),
             Content::Dropped { panicking } => {
                 turn.workspace.panics += u64::from(panicking);
-                self.answer_late(turn, Box::new(|_, response| response.reject(Reject::HandlerFailed)));
+                self.answer_late(turn, Box::new(|_, response| Reject::HandlerFailed.respond(response)));
             }
             Content::Busy => {
                 turn.workspace.refused_work += 1;
@@ -1538,7 +1752,10 @@ impl Connection {
     fn answer_late<S>(&mut self, turn: &mut Turn<'_, S>, answer: LateAnswer) {
         let Phase::Waiting(waiting) = &self.phase else { return };
         let facts = Facts { persistent: waiting.facts.persistent && !turn.workspace.closing, ..waiting.facts };
+        let errors = waiting.row.and_then(|row| turn.routes.errors_of(row));
         let output = &mut turn.workspace.output;
+        output.common_mut().extend_from_slice(&waiting.common);
+        output.set_common();
         let mark = output.mark();
         let mut asked = Asked::Nothing;
         let state: &mut dyn Any = turn.state;
@@ -1547,14 +1764,15 @@ impl Connection {
         }));
         let wish = match outcome {
             Ok(()) if asked == Asked::Close => Wish::Close,
-            Ok(()) => Wish::Stay,
+            Ok(()) => say_again(errors, asked, turn.state, &mut turn.workspace.output, mark, facts),
             Err(_panic) => {
                 let output = &mut turn.workspace.output;
                 output.roll_back(mark);
-                write_refusal(Reject::HandlerFailed, facts.head_only, output);
+                write_refusal(errors, Reject::HandlerFailed, facts.head_only, turn.state, output);
                 Wish::Panicked
             }
         };
+        turn.workspace.output.clear_common();
         self.finish_late(wish, facts, turn);
     }
 
@@ -1581,7 +1799,10 @@ impl Connection {
         let facts = &mut waiting.facts;
         facts.persistent &= !turn.workspace.closing && !facts.http10;
         let facts = *facts;
+        turn.workspace.output.common_mut().extend_from_slice(&waiting.common);
+        turn.workspace.output.set_common();
         let written = head.write(Response::new(&mut turn.workspace.output, &mut Asked::Nothing, facts)).is_ok();
+        turn.workspace.output.clear_common();
         if !written || facts.head_only {
             return self.finish_late(Wish::Stay, facts, turn);
         }
@@ -1608,7 +1829,9 @@ impl Connection {
             Part::Framed(bytes, _) if chunked => output.bytes.extend_from_slice(&bytes),
             Part::Framed(bytes, content) => output.bytes.extend_from_slice(bytes.get(content).unwrap_or_default()),
             Part::Owned(bytes) => {
-                if chunked {
+                if chunked && planted!("later") {
+                    output.bytes.extend_from_slice(format!("{}\r\n", bytes.len()).as_bytes());
+                } else if chunked {
                     output.bytes.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
                 }
                 if bytes.len() > COPY_BYTES_MAX {
@@ -1649,10 +1872,9 @@ const KEEP_ALIVE_COMMENT: &[u8] = b":\n\n";
 
 /// There is no room for more work.
 fn busy(response: Response<'_>) -> Sent<'_> {
-    response
-        .status(Status::SERVICE_UNAVAILABLE)
-        .field("Retry-After", "1")
-        .refuse("the server has more work than it can do at the moment")
+    Rejection::text(Status::SERVICE_UNAVAILABLE, "the server has more work than it can do at the moment")
+        .with_field("Retry-After", "1")
+        .respond(response)
 }
 
 const _: () = assert!(READ_BUFFER_LEN <= u32::MAX as usize);

@@ -3,7 +3,7 @@
 //! Pure: looks at the head only, reads no bytes. Refuses every message that two parsers could frame differently
 //! (RFC 9112 6.3). Does not decode chunks; see `chunked`.
 
-use crate::head::{Known, Version};
+use crate::head::{Expect, Known, Version};
 use crate::reject::Reject;
 
 /// How the end of a request's body is known (RFC 9112 6.3).
@@ -51,11 +51,11 @@ pub(crate) fn decide(version: Version, known: &Known<'_>) -> Result<Decision, Re
         Version::Http10 => known.keep_alive && !known.close,
     };
     let expects_continue = match known.expect {
+        Expect::Nothing => false,
         // A server ignores the expectation of an HTTP/1.0 client.
-        Some(_) if version == Version::Http10 => false,
-        Some(value) if value.eq_ignore_ascii_case(b"100-continue") => framing != Framing::NoBody,
-        Some(_) => return Err(Reject::Expectation),
-        None => false,
+        _ if version == Version::Http10 => false,
+        Expect::Continue => framing != Framing::NoBody,
+        Expect::Unknown => return Err(Reject::Expectation),
     };
     Ok(Decision { framing, persistent, expects_continue })
 }

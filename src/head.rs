@@ -35,13 +35,22 @@ pub struct Known<'r> {
     pub(crate) host: Option<&'r [u8]>,
     pub(crate) content_length: Option<&'r [u8]>,
     pub(crate) transfer_encoding: Option<&'r [u8]>,
-    pub(crate) expect: Option<&'r [u8]>,
+    pub(crate) expect: Expect,
     pub(crate) authorization: Single<'r>,
     pub(crate) content_type: Single<'r>,
     /// `Connection` lists `close`, on any of its lines and in any letter case.
     pub(crate) close: bool,
     /// `Connection` lists `keep-alive`.
     pub(crate) keep_alive: bool,
+}
+
+/// What `Expect` lists, on all its lines: the greatest of its elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Expect {
+    #[default]
+    Nothing,
+    Continue,
+    Unknown,
 }
 
 /// A field that should come once.
@@ -328,11 +337,7 @@ fn find_known<'r>(head: &[u8], fields: &'r [httparse::Header<'r>], known: &mut K
         }
         match name.len() {
             4 if is_name(name, b"host") => once(&mut known.host, field.value, Reject::HostTwice)?,
-            6 if is_name(name, b"expect") => {
-                // Of several lines the one that is refused counts, wherever it stands.
-                let refused = known.expect.filter(|value| !value.eq_ignore_ascii_case(b"100-continue"));
-                known.expect = Some(refused.unwrap_or(field.value));
-            }
+            6 if is_name(name, b"expect") => known.expect = known.expect.max(read_expect(field.value)),
             10 if is_name(name, b"connection") => read_connection(field.value, known),
             12 if is_name(name, b"content-type") => known.content_type.note(field.value),
             13 if is_name(name, b"authorization") => known.authorization.note(field.value),
@@ -364,6 +369,16 @@ fn read_connection(value: &[u8], known: &mut Known<'_>) {
         known.close |= option.eq_ignore_ascii_case(b"close");
         known.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
     }
+}
+
+/// `Expect = #expectation` (RFC 9110 10.1.1). Two in one line are the same as two lines, and empty elements are none.
+fn read_expect(value: &[u8]) -> Expect {
+    let elements = value.split(|&b| b == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty());
+    let meaning = |element: &[u8]| match element.eq_ignore_ascii_case(b"100-continue") {
+        true => Expect::Continue,
+        false => Expect::Unknown,
+    };
+    elements.map(meaning).max().unwrap_or_default()
 }
 
 fn once<'r>(place: &mut Option<&'r [u8]>, value: &'r [u8], twice: Reject) -> Result<(), Reject> {

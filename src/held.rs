@@ -30,10 +30,6 @@ impl Held {
         self.start == self.end
     }
 
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        &self.buffer[self.range()]
-    }
-
     pub(crate) fn range(&self) -> Range<usize> {
         self.start..self.end
     }

@@ -24,6 +24,7 @@ mod target;
 mod connection;
 mod held;
 
+mod cors;
 mod extract;
 #[cfg(feature = "json")]
 mod json;
@@ -51,6 +52,7 @@ mod explore;
 pub mod architecture {}
 
 pub use connection::CloseReason;
+pub use cors::Cors;
 pub use extract::{
     Basic, Bearer, Cookies, FieldName, Header, Optional, Realm, Restricted, SameSite, SetCookie, constant_time_eq,
     fields,
@@ -85,11 +87,12 @@ pub mod __private {
     pub use std::result::Result;
     pub use std::{compile_error, concat, stringify};
 
+    pub use crate::cors::CrossOrigin;
     pub use crate::request::Parts;
-    pub use crate::response::{Constant, ConstantHead, constant_head};
+    pub use crate::response::{Constant, ConstantHead, Mapped, Refusing, constant_head};
     pub use crate::route::Row;
     pub use crate::route::build::{
-        Arrays, Choice, Line, Options, Sizes, place, prove_lines, rows, rows_len, sizes_max, text, text_len,
+        Arrays, Choice, Line, Options, Sizes, answer, place, prove_lines, rows, rows_len, sizes_max, text, text_len,
     };
     #[cfg(feature = "internals")]
     pub use crate::route::owned::{Answered as Found, OwnedTable};

@@ -75,13 +75,70 @@
 /// answered with 400. A parameter that nobody takes is a build error unless its name begins with `_`.
 ///
 /// What a handler returns implements [`Respond`](crate::Respond); one that takes the writer,
-/// [`Response`](crate::Response), returns [`Sent`](crate::Sent).
+/// [`Response`](crate::Response), returns [`Sent`](crate::Sent); one that takes [`Later`](crate::Later), because the
+/// answer is made elsewhere, returns nothing, or `Result<(), E>` to answer at once with an error.
 ///
 /// # Options
+///
+/// They stand in brackets behind a row, a group or the name of the table. A row has those of its group and its table
+/// where it has none of its own.
 ///
 /// | option | meaning |
 /// |---|---|
 /// | `body_max = BYTES` | the most bytes of a body, a constant, instead of [`Limits::body_bytes_max`](crate::Limits) |
+/// | `errors = mapper` | says refusals in other words: `fn(&mut State, Rejection) -> impl Respond` |
+/// | `cors = POLICY` | which pages of other origins may read the answers: a constant [`Cors`](crate::Cors) |
+///
+/// # Errors
+///
+/// What a request is refused with is a [`Rejection`](crate::Rejection). On its own it answers with a line of text, or
+/// with JSON if it comes from an extractor that speaks JSON. So without more a JSON route answers a bad path parameter, a
+/// body beyond `body_max` and a wrong method with text: none of these know what the row is for. With
+/// [`Server::json_errors`](crate::Server::json_errors) all of them are JSON of one form; with a mapper, what you like.
+///
+/// A mapper is called for every answer that no handler made, and for each [`Rejection`](crate::Rejection), bare
+/// [`Status`](crate::Status) from 400 on and `None` that a handler returns:
+///
+/// - refusals of arguments, by their check or their content: 400, 401, 415, 422, 429 and your own;
+/// - refusals by the server once the row is known: 413, 408, 400 for broken chunks, 503, 500 after a panic;
+/// - those that no row is for: 404, 405, and a head that breaks a rule (400, 408, 414, 431, 501, 505). They go to the
+///   mapper of the table that is served, not to one of a table in a group.
+///
+/// What it returns is the answer. The fields of the refusal (`WWW-Authenticate`, `Allow`, `Retry-After`) are written
+/// in any case, and so is its status, unless the mapper's answer has another than 200. A mapper that panics makes a 500.
+///
+/// ```
+/// use serde::Serialize;
+/// use sprat::{Bearer, Json, Rejection, Status, routes};
+///
+/// #[derive(Serialize)]
+/// struct Problem { title: &'static str, detail: String }
+///
+/// routes! {
+///     Api for () [errors = problem] {
+///         GET  "/users/{id}" => user(id),
+///         POST "/notes"      => note(token, body) [body_max = 8],
+///         GET  "/page/{id}"  => user(id) [errors = page],
+///     }
+/// }
+///
+/// fn problem(_: &mut (), error: Rejection) -> Json<Problem> {
+///     Json(Problem { title: error.status().reason(), detail: error.message().to_owned() })
+/// }
+/// fn page(_: &mut (), error: Rejection) -> sprat::Html<String> {
+///     sprat::Html(format!("<h1>{}</h1>", error.status().reason()))
+/// }
+/// fn user(_: &mut (), id: u64) -> String { id.to_string() }
+/// fn note(_: &mut (), _: Bearer<'_>, body: Vec<u8>) -> Status { Status::CREATED }
+///
+/// # let mut client = sprat::testing::Client::new(Api, ());
+/// let answer = client.get("/users/x");
+/// assert_eq!((answer.status(), answer.field("content-type")), (400, Some("application/json")));
+/// assert_eq!(client.get("/none").text(), r#"{"title":"Not Found","detail":"no route matches this path"}"#);
+/// let answer = client.post("/notes", b"too much for it");
+/// assert_eq!((answer.status(), answer.field("www-authenticate")), (401, Some("Bearer")));
+/// assert_eq!(client.get("/page/x").text(), "<h1>Bad Request</h1>");
+/// ```
 ///
 /// # Matching
 ///
@@ -102,7 +159,8 @@
 /// # Build errors
 ///
 /// A pattern that breaks the grammar, two rows that match the same requests (also across groups), a row that can never
-/// match and a parameter that is unused or stands twice do not compile; the text names method and pattern. A pattern
+/// match and a parameter that is unused or stands twice do not compile; the text names method and pattern. So does a
+/// policy that browsers would refuse. A pattern
 /// has at most 32 segments of 255 bytes, and [`PARAMS_MAX`](crate::PARAMS_MAX) parameters. A wrong type of an argument
 /// or an answer is an error at its place in the row.
 ///
@@ -121,7 +179,7 @@
 macro_rules! routes {
     (
         $(#[$meta:meta])*
-        $vis:vis $name:ident for $state:ty {
+        $vis:vis $name:ident for $state:ty $([$($table_options:tt)*])? {
             $(
                 $($method:ident)? $pattern:literal => $head:tt $(:: $path:tt)* $($kind:ident)?
                     $(($($inside:tt)*))? $([$($options:tt)*])?
@@ -135,6 +193,8 @@ macro_rules! routes {
         const _: () = {
             use $crate::__private as __sprat;
 
+            const __SPRAT_OPTIONS: __sprat::Options<$state> =
+                $crate::__routes_options! { ($state) "" "the table" $([$($table_options)*])? };
             const __SPRAT_LINES: &[__sprat::Line<$state>] = &[$(
                 $crate::__routes_line! {
                     ($state) [$($method)?] $pattern [$head $($path)*] [$($kind)?] $(($($inside)*))? $([$($options)*])?
@@ -142,7 +202,7 @@ macro_rules! routes {
             ),*];
             const __SPRAT_TEXT: [__sprat::u8; __sprat::text_len(__SPRAT_LINES)] = __sprat::text(__SPRAT_LINES);
             const __SPRAT_ROWS: [__sprat::Row<$state>; __sprat::rows_len(__SPRAT_LINES)] =
-                __sprat::rows(__SPRAT_LINES, &__SPRAT_TEXT);
+                __sprat::rows(__SPRAT_LINES, &__SPRAT_TEXT, &__SPRAT_OPTIONS);
             const __SPRAT_ROOM: __sprat::Sizes = __sprat::sizes_max(&__SPRAT_ROWS);
             const __SPRAT_GROWN: __sprat::Arrays<
                 { __SPRAT_ROOM.nodes }, { __SPRAT_ROOM.index }, { __SPRAT_ROOM.ends },
@@ -157,7 +217,8 @@ macro_rules! routes {
             const _: () = __SPRAT_GROWN.prove(&__SPRAT_ROWS);
 
             impl $crate::Table<$state> for $name {
-                const ROUTES: &'static $crate::Routes<$state> = &$crate::Routes::new(&__SPRAT_ROWS, &__SPRAT_TRIE);
+                const ROUTES: &'static $crate::Routes<$state> =
+                    &$crate::Routes::new(&__SPRAT_ROWS, &__SPRAT_TRIE, __SPRAT_OPTIONS);
             }
         };
     };
@@ -167,10 +228,13 @@ macro_rules! routes {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __routes_line {
-    (($state:ty) [] $prefix:literal [$($table:tt)+] []) => {
-        $crate::__private::Line::<$state>::group::<$($table)::+>($prefix)
+    (($state:ty) [] $prefix:literal [$($table:tt)+] [] $([$($options:tt)*])?) => {
+        $crate::__private::Line::<$state>::group::<$($table)::+>(
+            $prefix,
+            $crate::__routes_options! { ($state) "" $prefix $([$($options)*])? },
+        )
     };
-    (($state:ty) [$method:ident] $pattern:literal [const] [$kind:ident] ($content:expr)) => {{
+    (($state:ty) [$method:ident] $pattern:literal [const] [$kind:ident] ($content:expr) $([$($options:tt)*])?) => {{
         const __SPRAT_CONTENT: &$crate::__private::str = $content;
         const __SPRAT_HEAD: $crate::__private::ConstantHead =
             $crate::__private::constant_head::$kind(__SPRAT_CONTENT.len());
@@ -178,6 +242,7 @@ macro_rules! __routes_line {
             $crate::__private::stringify!($method),
             $pattern,
             &$crate::__private::Constant::new(__SPRAT_HEAD.as_bytes(), __SPRAT_CONTENT.as_bytes()),
+            $crate::__routes_options! { ($state) $method $pattern $([$($options)*])? },
         )
     }};
     (
@@ -189,7 +254,7 @@ macro_rules! __routes_line {
     };
     (
         ($state:ty) [$method:ident] $pattern:literal [$($handler:tt)+] []
-            ($($name:tt),* $(,)?) $([$($option:ident = $value:expr),* $(,)?])?
+            ($($name:tt),* $(,)?) $([$($options:tt)*])?
     ) => {{
         $crate::__routes_arguments! { [($state) $pattern [$($handler)+]] $($name)* }
         $crate::__private::Line::handler(
@@ -198,8 +263,7 @@ macro_rules! __routes_line {
             __SPRAT_NAMES,
             __sprat_check,
             __sprat_call,
-            $crate::__private::Options::NONE
-                $($(.with($crate::__routes_option! { $method $pattern $option $value }))*)?,
+            $crate::__routes_options! { ($state) $method $pattern $([$($options)*])? },
         )
     }};
     ($state:tt [] $pattern:literal [$($path:tt)+] $kind:tt ($($inside:tt)*) $($options:tt)*) => {
@@ -216,10 +280,7 @@ macro_rules! __routes_line {
     ($state:tt [$method:ident] $pattern:literal [$($path:tt)+] [$kind:ident] $($rest:tt)*) => {
         $crate::__routes_fault! { $method $pattern "a row names one handler and its arguments: `handler(a, b)`" }
     };
-    ($state:tt [$method:ident] $pattern:literal [$($path:tt)+] [] ($($inside:tt)*) [$($options:tt)*]) => {
-        $crate::__routes_fault! { $method $pattern "arguments are names, and options are `[body_max = BYTES]`" }
-    };
-    ($state:tt [$method:ident] $pattern:literal [$($path:tt)+] [] ($($inside:tt)*)) => {
+    ($state:tt [$method:ident] $pattern:literal [$($path:tt)+] [] ($($inside:tt)*) $($options:tt)*) => {
         $crate::__routes_fault! { $method $pattern "the arguments of a handler are names: `handler(id, body)`" }
     };
     ($state:tt [$method:ident] $pattern:literal $($rest:tt)*) => {
@@ -249,21 +310,69 @@ macro_rules! __routes_fault {
     };
 }
 
-/// One option of a row.
+/// The options of a row, a group or a table, which are written alike.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __routes_options {
+    (($state:ty) $method:tt $pattern:literal $([$($option:ident = $value:expr),* $(,)?])?) => {
+        $crate::__private::Options::<$state>::NONE
+            $($(.with($crate::__routes_option! { ($state) $method $pattern $option $value }))*)?
+    };
+    ($state:tt $method:tt $pattern:literal $($options:tt)*) => {
+        $crate::__routes_fault! {
+            $method $pattern "options are `body_max = BYTES`, `errors = mapper` and `cors = POLICY`, in brackets"
+        }
+    };
+}
+
+/// One option.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __routes_option {
-    ($method:ident $pattern:literal body_max $value:expr) => {
+    ($state:tt $method:tt $pattern:literal body_max $value:expr) => {
         $crate::__private::Choice::BodyMax($value)
     };
-    ($method:ident $pattern:literal $option:ident $value:expr) => {
+    (($state:ty) $method:tt $pattern:literal errors $value:expr) => {
+        $crate::__private::Choice::Errors({
+            fn __sprat_errors(
+                state: &mut $state,
+                rejection: $crate::Rejection,
+                refusing: $crate::__private::Refusing<'_>,
+            ) -> $crate::__private::Mapped {
+                refusing.map(state, rejection, |state, rejection, response| {
+                    // Called here, not handed over: what it returns may borrow from the state.
+                    $crate::__private::answer($value(state, rejection), response)
+                })
+            }
+            __sprat_errors
+        })
+    };
+    ($state:tt $method:tt $pattern:literal cors $value:expr) => {
+        $crate::__private::Choice::Cors({
+            // A function, so that nothing of the table is made from a policy that is wrong: it is one error, at its place.
+            fn __sprat_cors() -> &'static dyn $crate::__private::CrossOrigin {
+                static __SPRAT_CORS: $crate::Cors = $value;
+                &__SPRAT_CORS
+            }
+            __sprat_cors
+        })
+    };
+    ($state:tt "" $pattern:literal $option:ident $value:expr) => {
+        $crate::__private::compile_error!($crate::__private::concat!(
+            $pattern,
+            ": there is no option `",
+            $crate::__private::stringify!($option),
+            "`; there are `body_max`, `errors` and `cors`"
+        ))
+    };
+    ($state:tt $method:ident $pattern:literal $option:ident $value:expr) => {
         $crate::__private::compile_error!($crate::__private::concat!(
             $crate::__private::stringify!($method),
             " ",
             $crate::__private::stringify!($pattern),
             ": there is no option `",
             $crate::__private::stringify!($option),
-            "`; a row can have `body_max`"
+            "`; there are `body_max`, `errors` and `cors`"
         ))
     };
 }

@@ -3,6 +3,7 @@
 //! Small content is copied behind its head. Large content that is not ours to copy stays where it is and is woven in
 //! when the bytes go out (`writev`). Knows bytes, not HTTP; see `response` for what is written.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -39,6 +40,10 @@ pub(crate) struct Output {
     pieces_len: usize,
     /// Field lines of the answer being written. They wait here because the status-line comes before them.
     pub(crate) field_lines: Vec<u8>,
+    /// Field lines of whatever answers this request: `field_lines` begins with them, also after it is rolled back.
+    common_lines: Vec<u8>,
+    /// The value that was just written as an answer, if it can be said in other words. What it is, `response` knows.
+    pub(crate) source: Option<Box<dyn Any + Send>>,
     pub(crate) date: DateLine,
     /// What the core has to say against a request is said as JSON.
     pub(crate) json_errors: bool,
@@ -58,6 +63,8 @@ impl Output {
             pieces: Vec::new(),
             pieces_len: 0,
             field_lines: Vec::new(),
+            common_lines: Vec::new(),
+            source: None,
             date: DateLine::new(unix_seconds),
             json_errors: false,
         }
@@ -83,7 +90,58 @@ impl Output {
         for (_, piece) in self.pieces.drain(mark.pieces..) {
             self.pieces_len -= piece.as_slice().len();
         }
+        self.field_lines.clone_from(&self.common_lines);
+    }
+
+    /// Where field lines are written that are in whatever answers this request: between this call and
+    /// [`Output::clear_common`], once [`Output::set_common`] is called.
+    #[cold]
+    pub(crate) fn common_mut(&mut self) -> &mut Vec<u8> {
+        self.common_lines.clear();
+        &mut self.common_lines
+    }
+
+    #[cold]
+    pub(crate) fn set_common(&mut self) {
+        self.field_lines.clone_from(&self.common_lines);
+    }
+
+    /// Whether there are such lines.
+    pub(crate) fn has_common(&self) -> bool {
+        !self.common_lines.is_empty()
+    }
+
+    /// Such lines, to be kept for an answer that comes later.
+    #[cold]
+    pub(crate) fn common(&self) -> Box<[u8]> {
+        self.common_lines.as_slice().into()
+    }
+
+    /// The request is answered.
+    #[cold]
+    pub(crate) fn clear_common(&mut self) {
+        self.common_lines.clear();
         self.field_lines.clear();
+    }
+
+    /// Whether fields were given to the answer being written, beside those that every answer has.
+    pub(crate) fn has_own_fields(&self) -> bool {
+        self.field_lines.len() > self.common_lines.len()
+    }
+
+    /// Puts other bytes in the place of those that the answer since the mark begins with, if it begins with these.
+    #[cold]
+    pub(crate) fn replace_start(&mut self, mark: Mark, old: &[u8], new: &[u8]) {
+        if !self.bytes.get(mark.bytes..).is_some_and(|written| written.starts_with(old)) {
+            return;
+        }
+        let rest = self.bytes.split_off(mark.bytes + old.len());
+        self.bytes.truncate(mark.bytes);
+        self.bytes.extend_from_slice(new);
+        self.bytes.extend_from_slice(&rest);
+        for (at, _) in &mut self.pieces[mark.pieces..] {
+            *at = *at - old.len() + new.len();
+        }
     }
 
     /// Appends content by reference, whatever its size.

@@ -94,6 +94,41 @@ impl Rejection {
         self.0.path.as_deref()
     }
 
+    /// The same refusal with a body of JSON. One that was made as text gets a code from its status, for example
+    /// `content_too_large`.
+    ///
+    /// A table whose every answer is to be JSON says so once:
+    ///
+    /// ```
+    /// use sprat::{Rejection, routes};
+    ///
+    /// routes! {
+    ///     Api for () [errors = in_json] {
+    ///         GET "/users/{id}" => user(id),
+    ///     }
+    /// }
+    /// fn in_json(_: &mut (), error: Rejection) -> Rejection { error.into_json() }
+    /// fn user(_: &mut (), id: u64) -> String { id.to_string() }
+    ///
+    /// let mut client = sprat::testing::Client::new(Api, ());
+    /// assert_eq!(
+    ///     client.get("/users/x").text(),
+    ///     r#"{"error":"bad_request","message":"path parameter id: expected a whole number in digits (u64)"}"#,
+    /// );
+    /// assert_eq!(client.get("/").text(), r#"{"error":"not_found","message":"no route matches this path"}"#);
+    /// ```
+    #[must_use]
+    pub fn into_json(mut self) -> Rejection {
+        let status = self.0.status;
+        self.0.error.get_or_insert_with(|| Cow::Owned(code_of(status)));
+        self
+    }
+
+    /// Takes the fields away, for them to be written whatever is made of the rest.
+    pub(crate) fn take_fields(&mut self) -> Vec<(Cow<'static, str>, Cow<'static, str>)> {
+        std::mem::take(&mut self.0.fields)
+    }
+
     /// What a type said in its own words about a value that it did not take. Not in the answer.
     pub fn detail(&self) -> Option<&str> {
         self.0.detail.as_deref()
@@ -110,19 +145,29 @@ impl From<Reject> for Rejection {
 impl Respond for Rejection {
     #[cold]
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
-        let inner = *self.0;
-        let mut response = response.status(inner.status);
-        for (name, value) in &inner.fields {
+        let keep = response.is_untouched();
+        let mut response = response.status(self.0.status);
+        for (name, value) in &self.0.fields {
             response = response.field(name, value.as_bytes());
         }
-        match &inner.error {
-            None => match &inner.path {
-                None => response.refuse(&inner.message),
-                Some(path) => response.refuse(&format!("{path}: {}", inner.message)),
-            },
+        let Inner { error, message, path, .. } = &*self.0;
+        match error {
             Some(error) => {
-                let body = json_body(error, &inner.message, inner.path.as_deref());
+                let body = json_body(error, message, path.as_deref());
+                if keep {
+                    response.keep(self);
+                }
                 response.content_type("application/json").body(&body)
+            }
+            None => {
+                let text = match path {
+                    None => message.clone(),
+                    Some(path) => Cow::Owned(format!("{path}: {message}")),
+                };
+                if keep {
+                    response.keep(self);
+                }
+                response.refuse(&text)
             }
         }
     }
@@ -156,4 +201,12 @@ fn push_json_string(out: &mut Vec<u8>, text: &str) {
         }
     }
     out.push(b'"');
+}
+
+/// The reason of a status as a code, `content_too_large`; or, for one without a reason, `error`.
+pub(crate) fn code_of(status: Status) -> String {
+    match status.reason() {
+        "Unknown" => "error".to_owned(),
+        reason => reason.to_ascii_lowercase().replace(['-', ' '], "_"),
+    }
 }

@@ -5,13 +5,14 @@
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::head::is_token_byte;
 use crate::method::Methods;
 use crate::output::{Borrowed, COPY_BYTES_MAX, Mark, Output};
 use crate::reject::Reject;
-use crate::rejection;
+use crate::rejection::{self, Rejection};
 use crate::status::Status;
 
 /// What the request decides about its answer.
@@ -33,6 +34,10 @@ pub(crate) enum Asked {
     Close,
     /// To wait: the answer comes later.
     Later,
+    /// Nothing, and the answer is a [`Rejection`](crate::Rejection), which lies beside it.
+    Rejected,
+    /// Nothing, and the answer is this alone. Not made a rejection before a mapper asks: that would allocate.
+    Refused(Status, &'static str),
 }
 
 /// The content type of an answer that gave none: its field line, and the name of the field that follows, padded so that
@@ -266,6 +271,22 @@ impl<'r> Response<'r> {
         Ok(Sent(PhantomData))
     }
 
+    /// Finishes an answer whose wire bytes were made at compile time, with the fields that were given.
+    #[cold]
+    pub(crate) fn constant_with_fields(self, constant: &Constant) -> Sent<'r> {
+        let out = &mut self.output.bytes;
+        out.extend_from_slice(constant.head);
+        out.extend_from_slice(&self.output.field_lines);
+        self.output.field_lines.clear();
+        out.extend_from_slice(self.output.date.as_bytes());
+        out.extend_from_slice(connection_line(self.facts));
+        out.extend_from_slice(b"\r\n");
+        if !self.facts.head_only {
+            out.extend_from_slice(constant.content);
+        }
+        Sent(PhantomData)
+    }
+
     /// Finishes an answer whose wire bytes were made at compile time.
     #[inline]
     pub(crate) fn constant(self, constant: &Constant) -> Sent<'r> {
@@ -346,13 +367,26 @@ impl<'r> Response<'r> {
     #[cold]
     fn fail(self) -> Sent<'r> {
         self.output.roll_back(self.mark);
-        Response::new(self.output, self.asked, self.facts).reject(Reject::HandlerFailed)
+        Reject::HandlerFailed.respond(Response::new(self.output, self.asked, self.facts))
     }
 
-    /// Finishes with a rule that was broken.
-    #[cold]
-    pub(crate) fn reject(self, reject: Reject) -> Sent<'r> {
-        self.status(reject.status()).refuse(reject.sentence())
+    /// Whether this is the whole answer so far: a refusal written now can be replaced by what a mapper makes of it.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.status.is_none() && !self.output.has_own_fields() && *self.asked == Asked::Nothing
+    }
+
+    /// Says that the answer is a refusal, and keeps it.
+    pub(crate) fn keep(&mut self, rejection: Rejection) {
+        *self.asked = Asked::Rejected;
+        self.output.source = Some(Box::new(rejection));
+    }
+
+    /// Finishes with a status and a sentence, for a mapper to say in other words.
+    pub(crate) fn refuse_alone(self, status: Status, sentence: &'static str) -> Sent<'r> {
+        if self.is_untouched() {
+            *self.asked = Asked::Refused(status, sentence);
+        }
+        self.status(status).refuse(sentence)
     }
 
     /// Finishes with what is wrong, as text or as the server says its errors; see `Server::json_errors`.
@@ -361,18 +395,19 @@ impl<'r> Response<'r> {
         if !self.output.json_errors {
             return self.text(sentence);
         }
-        let reason = self.status.unwrap_or(Status::INTERNAL_SERVER_ERROR).reason();
-        let code: String = reason
-            .chars()
-            .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '_' })
-            .collect();
+        let code = rejection::code_of(self.status.unwrap_or(Status::INTERNAL_SERVER_ERROR));
         let body = rejection::json_body(&code, sentence, None);
         self.content_type("application/json").body(&body)
     }
 
     /// 405 with `Allow` (RFC 9110 15.5.6).
     pub(crate) fn method_not_allowed(self, allow: Methods) -> Sent<'r> {
-        self.allow(allow).status(Status::METHOD_NOT_ALLOWED).refuse("the method is not allowed on this path")
+        self.allow(allow).status(Status::METHOD_NOT_ALLOWED).refuse(METHOD_NOT_ALLOWED)
+    }
+
+    /// 404: no pattern matches.
+    pub(crate) fn no_route(self) -> Sent<'r> {
+        self.status(Status::NOT_FOUND).refuse(NO_ROUTE)
     }
 
     /// The answer to OPTIONS that a table gives by itself: 204 with `Allow`.
@@ -381,18 +416,27 @@ impl<'r> Response<'r> {
     }
 
     fn allow(self, allow: Methods) -> Response<'r> {
-        let lines = &mut self.output.field_lines;
-        lines.extend_from_slice(b"Allow: ");
-        for (at, method) in allow.iter().enumerate() {
-            if at > 0 {
-                lines.extend_from_slice(b", ");
-            }
-            lines.extend_from_slice(method.as_str().as_bytes());
-        }
-        lines.extend_from_slice(b"\r\n");
+        write_methods("Allow", allow, &mut self.output.field_lines);
         self
     }
 }
+
+/// Writes a field line that lists methods.
+#[inline(never)]
+pub(crate) fn write_methods(name: &str, methods: Methods, lines: &mut Vec<u8>) {
+    lines.extend_from_slice(name.as_bytes());
+    let mut before: &[u8] = b": ";
+    for method in methods.iter() {
+        lines.extend_from_slice(before);
+        lines.extend_from_slice(method.as_str().as_bytes());
+        before = b", ";
+    }
+    lines.extend_from_slice(b"\r\n");
+}
+
+/// What 404 and 405 say of their own accord.
+pub(crate) const NO_ROUTE: &str = "no route matches this path";
+pub(crate) const METHOD_NOT_ALLOWED: &str = "the method is not allowed on this path";
 
 /// `Connection` is said only where it changes what the version implies (RFC 9112 9.3).
 #[inline]
@@ -401,6 +445,66 @@ fn connection_line(facts: Facts) -> &'static [u8] {
         (true, false) => b"",
         (false, _) => b"Connection: close\r\n",
         (true, true) => b"Connection: keep-alive\r\n",
+    }
+}
+
+/// An answer to a refusal, which a mapper is to write.
+///
+/// The mapper's function calls [`map`](Refusing::map), and not the machine: so a program without a mapper holds none of
+/// the code.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Refusing<'o> {
+    pub(crate) output: &'o mut Output,
+    pub(crate) facts: Facts,
+}
+
+/// What became of it.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Mapped {
+    Answered,
+    /// And the connection is to be closed.
+    Closing,
+    /// Nothing is written.
+    Panicked,
+}
+
+impl Refusing<'_> {
+    /// Writes what `map` makes of the refusal.
+    ///
+    /// The fields of the refusal stay, for a 401 without `WWW-Authenticate` would break a rule, and so does its status
+    /// unless the mapper gives another: an error that says 200 because somebody forgot it would be believed.
+    #[doc(hidden)]
+    pub fn map<S>(
+        self,
+        state: &mut S,
+        mut rejection: Rejection,
+        map: impl for<'r> FnOnce(&mut S, Rejection, Response<'r>) -> Sent<'r>,
+    ) -> Mapped {
+        let Refusing { output, facts } = self;
+        let (mark, status) = (output.mark(), rejection.status());
+        let mut asked = Asked::Nothing;
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let mut response = Response::new(output, &mut asked, facts);
+            for (name, value) in rejection.take_fields() {
+                // The type is that of other content.
+                if !name.eq_ignore_ascii_case("content-type") {
+                    response = response.field(&name, value.as_bytes());
+                }
+            }
+            let _ = map(state, rejection, response);
+        }));
+        if outcome.is_err() {
+            output.roll_back(mark);
+            return Mapped::Panicked;
+        }
+        if status.has_content() {
+            let mut line = Vec::new();
+            write_status_line(&mut line, status);
+            output.replace_start(mark, b"HTTP/1.1 200 OK\r\n", &line);
+        }
+        if asked == Asked::Close { Mapped::Closing } else { Mapped::Answered }
     }
 }
 
@@ -647,8 +751,10 @@ impl<T: AsRef<str>> Respond for Html<T> {
 #[diagnostic::do_not_recommend]
 impl Respond for Status {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
-        let response = response.status(self);
-        if self.code() >= 400 { response.refuse(self.reason()) } else { response.text(self.reason()) }
+        if self.code() >= 400 {
+            return response.refuse_alone(self, self.reason());
+        }
+        response.status(self).text(self.reason())
     }
 }
 
@@ -671,7 +777,7 @@ impl<T: Respond> Respond for Option<T> {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
         match self {
             Some(answer) => answer.respond(response),
-            None => response.status(Status::NOT_FOUND).refuse("nothing is found here"),
+            None => response.refuse_alone(Status::NOT_FOUND, "nothing is found here"),
         }
     }
 }
@@ -689,7 +795,7 @@ impl<T: Respond, E: Respond> Respond for Result<T, E> {
 #[diagnostic::do_not_recommend]
 impl Respond for Reject {
     fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
-        response.reject(self)
+        Rejection::from(self).respond(response)
     }
 }
 

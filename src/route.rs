@@ -14,10 +14,11 @@ pub mod row;
 mod tests;
 mod trie;
 
+use crate::cors::CrossOrigin;
 use crate::method::{Method, Methods};
 use crate::rejection::Rejection;
 use crate::request::{Params, Parts, Request, Spans};
-use crate::response::{Constant, Sent};
+use crate::response::{Constant, Mapped, Refusing, Sent};
 use trie::{Match, Trie};
 
 /// A table of routes for the state type `S`. Made by [`routes!`](crate::routes), not by hand.
@@ -37,6 +38,12 @@ pub type Check<S> = for<'r> fn(&Request<'r>, &Params<'r>, &mut S) -> Result<bool
 /// Takes the arguments of a row, calls its handler and writes its answer.
 pub type Call<S> = for<'r> fn(Parts<'r>, &mut S) -> Result<Sent<'r>, Rejection>;
 
+/// Says a refusal in words of the table's own, and writes that.
+pub type MapErrors<S> = fn(&mut S, Rejection, Refusing<'_>) -> Mapped;
+
+/// The policy for pages of other origins, when it is needed.
+pub type Policy = fn() -> &'static dyn CrossOrigin;
+
 /// One row.
 pub struct Row<S: 'static> {
     pub(crate) method: Method,
@@ -44,6 +51,10 @@ pub struct Row<S: 'static> {
     pub(crate) answer: Answer<S>,
     /// `[body_max = N]`: instead of `Limits::body_bytes_max`.
     pub(crate) body_bytes_max: Option<usize>,
+    /// `[errors = mapper]`.
+    pub(crate) errors: Option<MapErrors<S>>,
+    /// `[cors = POLICY]`.
+    pub(crate) cors: Option<Policy>,
 }
 
 // Not derived, here and below: that would ask the same of the state.
@@ -82,6 +93,11 @@ pub struct Routes<S: 'static> {
     rows: &'static [Row<S>],
     trie: Trie<'static>,
     methods: Methods,
+    /// For requests that no row is for.
+    errors: Option<MapErrors<S>>,
+    cors: Option<Policy>,
+    /// Whether any row has a mapper or a policy, or the table.
+    has_options: bool,
 }
 
 impl<S: 'static> std::fmt::Debug for Routes<S> {
@@ -121,6 +137,66 @@ impl<S: 'static> Routes<S> {
         } else {
             Found::MethodNotAllowed(allow)
         }
+    }
+
+    /// The mapper for requests that no row is for.
+    pub(crate) fn errors(&self) -> Option<MapErrors<S>> {
+        self.errors
+    }
+
+    /// Whether a request that no row is for has to be answered with care.
+    pub(crate) fn has_options(&self) -> bool {
+        self.has_options
+    }
+
+    /// The methods of the rows for a path, and those that follow from them.
+    #[cold]
+    pub(crate) fn allow(&'static self, path: &str, escaped: bool) -> Methods {
+        // No row is for this method.
+        match self.find(Method::Other, path, escaped, &mut Spans::default()) {
+            Found::MethodNotAllowed(allow) => allow,
+            _ => Methods::NONE,
+        }
+    }
+
+    /// The policy for a path, and the methods that are under it there: that of the row for `method`, or, if there is
+    /// none, of the first row that there is; or of the table.
+    #[cold]
+    pub(crate) fn cors(
+        &'static self,
+        method: Method,
+        path: &str,
+        escaped: bool,
+    ) -> Option<(&'static dyn CrossOrigin, Methods)> {
+        let mut spans = Spans::default();
+        let mut find = |method| match self.find(method, path, escaped, &mut spans) {
+            Found::Row(row) => Some(row),
+            _ => None,
+        };
+        let allow = self.allow(path, escaped);
+        let policy = match find(method).or_else(|| allow.iter().find_map(&mut find)) {
+            Some(row) => row.cors?(),
+            None => self.cors?(),
+        };
+        let mut methods = Methods::NONE;
+        for method in allow.iter() {
+            if find(method).and_then(|row| row.cors).is_some_and(|other| other().is_same(policy)) {
+                methods = methods.with(method);
+            }
+        }
+        Some((policy, methods))
+    }
+
+    /// The number of a row, by which it is found again.
+    #[cold]
+    pub(crate) fn number_of(&self, row: &Row<S>) -> usize {
+        self.rows.iter().position(|other| std::ptr::eq(other, row)).unwrap_or(usize::MAX)
+    }
+
+    /// The mapper of the row of this number.
+    #[cold]
+    pub(crate) fn errors_of(&self, number: usize) -> Option<MapErrors<S>> {
+        self.rows.get(number).and_then(|row| row.errors)
     }
 
     /// All methods of the table, for `OPTIONS *`.

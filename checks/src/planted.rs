@@ -193,12 +193,6 @@ pub const FAULTS: &[Fault] = &[
         "            Phase::Waiting(waiting) if waiting.ticket.number == number => false,\n            Phase::Streaming(streaming) if streaming.waiting.ticket.number == number => true,",
         "            Phase::Waiting(_) => false,\n            Phase::Streaming(_) => true,",
     ),
-    fault(
-        "deliver a letter to the next owner of the slot",
-        LOOP,
-        "            let Some(open) = slot.open.as_mut().filter(|_| slot.generation == token.generation()) else { continue };\n            self.workspace.lane.owner = owner;",
-        "            let Some(open) = slot.open.as_mut() else { continue };\n            self.workspace.lane.owner = owner;",
-    ),
     fault("give out tickets with the same number", LATER, "        self.next += 1;\n", "        self.next = 1;\n"),
     fault(
         "forget the last chunk of a stream",

@@ -31,6 +31,7 @@ macro_rules! properties {
 
 properties! {
     head framing chunked target query cookies form connection smuggling routes response json proxy date
+    credentials later
 }
 
 /// Every target of the fuzzer is among them.

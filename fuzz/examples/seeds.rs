@@ -134,6 +134,35 @@ impl Seeds {
         ] {
             self.add("proxy", name, &[&[0; 26][..], &header].concat());
         }
+        for (name, value) in [
+            ("bearer", "Bearer abc.DEF-1_2~+/=="),
+            ("basic", "Basic dXNlcjpwYTpzcw=="),
+            ("loose-bits", "basic dXNlcjpwYTpzcx=="),
+            ("no-colon", "Basic Zm9v"),
+            ("two-tokens", "bearer a b"),
+            ("no-token", "Bearer"),
+            ("padding", "Bearer ="),
+        ] {
+            let line = [&b"\x04user\x05p:\xc3\xa9s\x01"[..], &[value.len() as u8], value.as_bytes()].concat();
+            self.add("credentials", name, &line);
+        }
+        self.add("credentials", "twice", b"\0\0\x02\x08Bearer a\x08Bearer b");
+        self.add("credentials", "nobody", b"\x01u\0\0");
+        // Limits, how many requests and which, three cuts; then what happens, in the words of the target.
+        for (name, acts) in [
+            ("answer", &b"\0\0\0\x09\x28\x44\0\0\0\0\x03\0\0\x04late"[..]),
+            (
+                "stream",
+                b"\0\x01\0\x04\0\0\0\0\0\0\0\x03\0\x02\x03\0\0\x12eighteen letters!!\x02\x03\0\0\x01b\x03\0\x01\x02",
+            ),
+            ("cut", b"\x01\x01\0\x02\0\0\0\0\0\0\0\x03\0\x02\x03\0\0\x03abc\x02\x03\0\x03\x02"),
+            ("pipeline", b"\0\x03\0\x04\x02\x01\x10\x50\x80\0\0\0\0\x01\x10\x03\0\0\x04one.\x02\x03\0\x01\x04two.\x02"),
+            ("old", b"\0\0\x06\0\0\0\0\0\0\0\x03\0\x02\x03\0\0\x03abc\x02"),
+            ("dropped", b"\x01\x02\0\x03\x04\0\0\0\0\0\0\0\x03\0\x03\x02"),
+            ("last", b"\0\x01\x05\0\x20\x30\x40\0\0\0\0\x03\0\x01\x02hi\x02"),
+        ] {
+            self.add("later", name, acts);
+        }
         for target in ["routes", "response", "date"] {
             for name in 0..24 {
                 let mut state: u64 = 0x9E37_79B9_7F4A_7C15 ^ (name << 20);

@@ -26,11 +26,15 @@ pub fn check(data: &[u8]) {
 /// The last second of the year 9999, where a broken clock stays.
 const LAST: u64 = 253_402_300_799;
 
+/// 97 of them are leap years.
+const DAYS_IN_400_YEARS: u64 = 400 * 365 + 97;
+
 fn naive(unix_seconds: u64) -> String {
     let unix_seconds = unix_seconds.min(LAST);
     let (days, second) = (unix_seconds / 86_400, unix_seconds % 86_400);
     let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let (mut year, mut day) = (1970, days);
+    // The calendar repeats itself after 400 years, so that no more than those are counted.
+    let (mut year, mut day) = (1970 + 400 * (days / DAYS_IN_400_YEARS), days % DAYS_IN_400_YEARS);
     while day >= 365 + u64::from(is_leap(year)) {
         day -= 365 + u64::from(is_leap(year));
         year += 1;

@@ -83,9 +83,11 @@ pub fn naive(version: Version, fields: &[Field]) -> Result<Decision, Vec<Reject>
     // RFC 9110 10.1.1. A 1.0 client expects nothing, and a request without a body has nothing to wait with.
     let expects = values("expect");
     let mut expects_continue = false;
+    let joined = expects.join(",");
+    let expects: Vec<_> = joined.split(',').map(|e| e.trim_matches([' ', '\t'])).filter(|e| !e.is_empty()).collect();
     if version == Version::Http11 && !expects.is_empty() {
         expects_continue = framing != Framing::NoBody;
-        if expects.iter().any(|expected| expected != "100-continue") {
+        if expects.iter().any(|expected| *expected != "100-continue") {
             broken.push(Reject::Expectation);
         }
     }

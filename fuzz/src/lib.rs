@@ -6,12 +6,14 @@
 pub mod chunked;
 pub mod connection;
 pub mod cookies;
+pub mod credentials;
 pub mod date;
 pub mod form;
 pub mod framing;
 pub mod head;
 pub mod input;
 pub mod json;
+pub mod later;
 #[path = "../../src/tests/naive.rs"]
 mod naive;
 pub mod proxy;

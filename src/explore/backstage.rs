@@ -455,24 +455,30 @@ impl Outsiders for Shared {
         }
     }
 
-    fn stir(&mut self, now_ms: u64, turn: u64) {
+    fn stir(&mut self, now_ms: u64, turn: u64) -> bool {
         let stage = &mut *self.lock();
         (stage.now_ms, stage.turn) = (now_ms, turn);
         let due: Vec<usize> = (0..stage.errands.len()).filter(|at| stage.errands[*at].at_ms <= now_ms).collect();
         if stage.feed_ms <= now_ms && (due.is_empty() || stage.random.chance(300)) {
-            return stage.send_to_all();
+            stage.send_to_all();
+            return false;
         }
         if due.is_empty() {
-            return;
+            return false;
         }
         // Any of them, whoever came first.
         let at = *stage.random.pick(&due);
         let Errand { id, held, .. } = stage.errands.swap_remove(at);
         match held {
-            Held::Right(later, fate, content) => self.fulfil(stage, id, later, fate, content),
+            Held::Right(later, fate, content) => {
+                self.fulfil(stage, id, later, fate, content);
+                // The pool may take its time.
+                !matches!(fate, Fate::Offload | Fate::OffloadThen | Fate::OffloadPanic)
+            }
             held => {
                 let rest = stage.go_on(id, held);
                 stage.errands.extend(rest);
+                false
             }
         }
     }

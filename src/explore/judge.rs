@@ -481,6 +481,10 @@ impl Deadlines {
         if read < head_end {
             let mut due = between(log.when(start + 1)?, limits.head_timeout, Kind::Message)?;
             due.in_body = Some(false);
+            if let Some(next) = log.next_after(start + 1) {
+                // Nothing is read before all that is there was looked at, so more bytes put nothing off.
+                due.latest = due.latest.min(next.max(log.caught_up).after(limits.head_timeout));
+            }
             return Some(due);
         }
         if ends && answered_at == head_end && !skips {

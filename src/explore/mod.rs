@@ -93,7 +93,12 @@ fn run<const DRAINS: bool>(seed: u64, verbose: bool) -> Result<Report, String> {
     let clients = if random.chance(500) { random.between(1, 3) } else { random.between(1, 12) };
     let plans: Vec<Plan> = (0..clients).map(|client| Plan::new(client, &mut random, &limits)).collect();
     for plan in &plans {
-        world.add(plan.script.clone(), some_way(&mut random, plan.bytes.len()));
+        let mut way = some_way(&mut random, plan.bytes.len());
+        if plan.floods && random.chance(600) {
+            // So that a little always waits.
+            way.sent_max = limits.output_bytes_max / 8;
+        }
+        world.add(plan.script.clone(), way);
     }
     // In half of the runs there are some whose answers come later.
     let waiters = if random.chance(500) { random.between(1, 4) } else { 0 };
@@ -109,7 +114,7 @@ fn run<const DRAINS: bool>(seed: u64, verbose: bool) -> Result<Report, String> {
         world.wishes.push((random.between(10_000, 150_000), Duration::from_millis(random.any_size(2000) as u64)));
     }
     add_outages(&mut world, &mut random);
-    let hurries = if waiters.is_empty() || random.chance(300) { random.below(3) } else { 0 };
+    let hurries = if waiters.is_empty() || random.chance(600) { random.below(3) } else { 0 };
     for _ in 0..hurries {
         let delay = if random.chance(500) { 0 } else { random.any_size(20_000) };
         world.wishes.push((random.any_size(60_000) as u64, Duration::from_millis(delay as u64)));
@@ -129,7 +134,7 @@ fn run<const DRAINS: bool>(seed: u64, verbose: bool) -> Result<Report, String> {
     driver.answer_bytes_max.resize(plans.len() + waiters.len(), ANSWER_BYTES_MAX);
     if random.chance(500) {
         let (threads, queue) = (random.len(1, 3), random.any_size(3));
-        driver.events.pool().configure(Offload { threads, queue, deadline: Duration::MAX, thread_start: None });
+        driver.events.pool().configure(Offload { threads, queue, deadline: Duration::MAX, ..Offload::DEFAULT });
     }
     let mut listener_closed = None;
     driver.run(|driver| {

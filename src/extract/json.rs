@@ -39,13 +39,18 @@ use crate::status::Status;
 /// | 400 | no body (on the head), or no JSON: also a repeated key, invalid UTF-8, a byte order mark, more than 128 levels, a number beyond `f64` | `{"error":"invalid_body","message":"...","path":"..."}` |
 /// | 422 | JSON that does not fit `T` | the same; `path` as in `items[2].price` |
 ///
+/// Integers are exact or refused, and numbers into `f64` are the nearest. Into `f32` they are rounded from there, so a
+/// literal that is not the middle of two `f32`, but nearer to it than an `f64` can tell, may become the other one.
+///
 /// The media type is `application/json` or `application/*+json`, in any letter case and with any parameters. **Without
 /// a Content-Type the body is taken for JSON**: many senders of webhooks leave it out. (So does a page of another site
 /// that sends a request with the user's cookies and does not want to be asked about it first: where cookies are the
 /// only credentials, mark them [`SameSite`](crate::SameSite) or look at Origin.)
 ///
-/// `Option<Json<T>>` is `None` without a body, and `Result<Json<T>, Rejection>` leaves every refusal to the handler. To
-/// say refusals in words of your own everywhere, wrap it once:
+/// `Option<Json<T>>` is `None` without a body, and `Result<Json<T>, Rejection>` leaves every refusal to the handler. A
+/// table says them in words of its own with the option `errors` of [`routes!`](crate::routes), which also covers what
+/// has nothing to do with JSON: without it a body beyond `body_max`, a bad path parameter and 405 are a line of text.
+/// To change the words of this extractor alone, wrap it once:
 ///
 /// ```
 /// use serde::Deserialize;

@@ -3,10 +3,13 @@
 //! - **Numbers.** Into an integer type goes only an integer literal in its range: `1.0`, `1e2` and
 //!   256 for a `u8` are of the wrong shape. The parser is exact for 64 bits; a longer literal is a
 //!   wrong shape for every integer type, `i128` and `u128` included. Into `f64` the nearest value
-//!   goes. Into `f32` goes the `f32` nearest to that (to the literal, if it is an integer of 64
-//!   bits): of a literal of 17 digits or more, right beside the middle of two `f32`, it can be the
-//!   other one. Out of the range of `f32` is a wrong shape. `-0` is the integer 0 and the float
-//!   -0.0.
+//!   goes. Into `f32` goes the `f32` nearest to that; of an integer of 64 bits, the one nearest to
+//!   the literal. A literal that is nearer to the middle of two `f32` than `f64` can tell is taken
+//!   for the middle, and so can become the other of the two: it is then at most one part in 2^53
+//!   farther away. No literal that an `f32` is printed as is one of these. (Once the parser has made
+//!   its nodes they own the body until the value is gone, so there is no text left to ask; and to
+//!   keep a copy of every body would cost every body.) Out of the range of `f32` is a wrong shape.
+//!   `-0` is the integer 0 and the float -0.0.
 //! - **Strings** are borrowed from the body, escapes or not.
 //! - **Structs** are read from objects and from arrays, byte strings from strings and from arrays,
 //!   enums from `"variant"` and from `{"variant": content}`, map keys as integers and booleans too.

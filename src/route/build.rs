@@ -9,41 +9,85 @@
 use super::pattern::{self, Fault, Names};
 pub use super::trie::Sizes;
 use super::trie::{End, Growing, Node, Refusal, Trie, pack_into};
-use super::{Answer, Call, Check, Routes, Row, Table};
+use super::{Answer, Call, Check, MapErrors, Policy, Routes, Row, Table};
 use crate::method::{Method, Methods};
-use crate::response::Constant;
+use crate::response::{Constant, Respond, Response, Sent};
 
 /// One line of a table: a row, or all rows of another table. Not proven yet.
 pub enum Line<S: 'static> {
     /// `METHOD "pattern" => handler(arguments)`, with the names of the arguments, or `=> const text(EXPR)`.
     Row { method: &'static str, names: Option<&'static [&'static str]>, row: Row<S> },
     /// `"/prefix" => Table`.
-    Group { prefix: &'static str, routes: &'static Routes<S> },
+    Group { prefix: &'static str, routes: &'static Routes<S>, options: Options<S> },
 }
 
-/// What stands in brackets behind a row.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
+/// What stands in brackets behind a row, a group or the name of a table.
+pub struct Options<S: 'static> {
     body_bytes_max: Option<usize>,
+    errors: Option<MapErrors<S>>,
+    cors: Option<Policy>,
 }
 
-/// One option of a row.
-#[derive(Clone, Copy, Debug)]
-pub enum Choice {
+impl<S: 'static> Clone for Options<S> {
+    fn clone(&self) -> Options<S> {
+        *self
+    }
+}
+
+impl<S: 'static> Copy for Options<S> {}
+
+/// One option.
+pub enum Choice<S: 'static> {
     /// `body_max = BYTES`.
     BodyMax(usize),
+    /// `errors = mapper`.
+    Errors(MapErrors<S>),
+    /// `cors = POLICY`.
+    Cors(Policy),
 }
 
-impl Options {
+impl<S: 'static> Clone for Choice<S> {
+    fn clone(&self) -> Choice<S> {
+        *self
+    }
+}
+
+impl<S: 'static> Copy for Choice<S> {}
+
+impl<S: 'static> Options<S> {
     /// Those of a row without brackets.
-    pub const NONE: Options = Options { body_bytes_max: None };
+    pub const NONE: Options<S> = Options { body_bytes_max: None, errors: None, cors: None };
 
     /// With one more; the last one counts.
-    pub const fn with(self, choice: Choice) -> Options {
+    pub const fn with(self, choice: Choice<S>) -> Options<S> {
         match choice {
-            Choice::BodyMax(bytes) => Options { body_bytes_max: Some(bytes) },
+            Choice::BodyMax(bytes) => Options { body_bytes_max: Some(bytes), ..self },
+            Choice::Errors(errors) => Options { errors: Some(errors), ..self },
+            Choice::Cors(cors) => Options { cors: Some(cors), ..self },
         }
     }
+}
+
+impl<S: 'static> Row<S> {
+    /// With these options, where it has none of its own.
+    const fn under(self, options: &Options<S>) -> Row<S> {
+        let mut row = self;
+        if row.body_bytes_max.is_none() {
+            row.body_bytes_max = options.body_bytes_max;
+        }
+        if row.errors.is_none() {
+            row.errors = options.errors;
+        }
+        if row.cors.is_none() {
+            row.cors = options.cors;
+        }
+        row
+    }
+}
+
+/// Writes what a mapper made of a refusal. The one place that asks something of its type.
+pub fn answer<'r, R: Respond>(answer: R, response: Response<'r>) -> Sent<'r> {
+    answer.respond(response)
 }
 
 impl<S: 'static> Line<S> {
@@ -54,7 +98,7 @@ impl<S: 'static> Line<S> {
         names: &'static [&'static str],
         check: Check<S>,
         call: Call<S>,
-        options: Options,
+        options: Options<S>,
     ) -> Line<S> {
         let mut others = names.len();
         let mut at = 0;
@@ -64,20 +108,26 @@ impl<S: 'static> Line<S> {
         }
         let answer = Answer::Handler { check: if others > 0 { Some(check) } else { None }, call };
         let known = Method::from_token(method.as_bytes());
-        let row = Row { method: known, pattern, answer, body_bytes_max: options.body_bytes_max };
-        Line::Row { method, names: Some(names), row }
+        let row = Row { method: known, pattern, answer, body_bytes_max: None, errors: None, cors: None };
+        Line::Row { method, names: Some(names), row: row.under(&options) }
     }
 
     /// A row with a constant answer. It has no arguments, so its parameters are taken by nobody.
-    pub const fn constant(method: &'static str, pattern: &'static str, constant: &'static Constant) -> Line<S> {
+    pub const fn constant(
+        method: &'static str,
+        pattern: &'static str,
+        constant: &'static Constant,
+        options: Options<S>,
+    ) -> Line<S> {
         let known = Method::from_token(method.as_bytes());
-        let row = Row { method: known, pattern, answer: Answer::Constant(constant), body_bytes_max: None };
-        Line::Row { method, names: None, row }
+        let answer = Answer::Constant(constant);
+        let row = Row { method: known, pattern, answer, body_bytes_max: None, errors: None, cors: None };
+        Line::Row { method, names: None, row: row.under(&options) }
     }
 
     /// The rows of another table under a prefix.
-    pub const fn group<T: Table<S>>(prefix: &'static str) -> Line<S> {
-        Line::Group { prefix, routes: T::ROUTES }
+    pub const fn group<T: Table<S>>(prefix: &'static str, options: Options<S>) -> Line<S> {
+        Line::Group { prefix, routes: T::ROUTES, options }
     }
 }
 
@@ -223,7 +273,7 @@ pub const fn text_len<S>(lines: &[Line<S>]) -> usize {
     let mut len = 0;
     let mut at = 0;
     while at < lines.len() {
-        if let Line::Group { prefix, routes } = &lines[at] {
+        if let Line::Group { prefix, routes, .. } = &lines[at] {
             let mut row = 0;
             while row < routes.rows.len() {
                 len += prefix.len() + routes.rows[row].pattern.len();
@@ -241,7 +291,7 @@ pub const fn text<S, const LEN: usize>(lines: &[Line<S>]) -> [u8; LEN] {
     let mut len = 0;
     let mut at = 0;
     while at < lines.len() {
-        if let Line::Group { prefix, routes } = &lines[at] {
+        if let Line::Group { prefix, routes, .. } = &lines[at] {
             let mut row = 0;
             while row < routes.rows.len() {
                 len = copy(prefix.as_bytes(), &mut text, len);
@@ -254,26 +304,27 @@ pub const fn text<S, const LEN: usize>(lines: &[Line<S>]) -> [u8; LEN] {
     text
 }
 
-/// All rows with their whole patterns. `text` is what [`text()`] made of the same lines.
-pub const fn rows<S, const LEN: usize>(lines: &[Line<S>], text: &'static [u8]) -> [Row<S>; LEN] {
+/// All rows with their whole patterns and options. `text` is what [`text()`] made of the same lines.
+pub const fn rows<S, const LEN: usize>(lines: &[Line<S>], text: &'static [u8], table: &Options<S>) -> [Row<S>; LEN] {
     const FILLER: &Constant = &Constant::new(b"", b"");
-    let mut rows =
-        [Row { method: Method::Other, pattern: "", answer: Answer::Constant(FILLER), body_bytes_max: None }; LEN];
+    let answer = Answer::Constant(FILLER);
+    let filler = Row { method: Method::Other, pattern: "", answer, body_bytes_max: None, errors: None, cors: None };
+    let mut rows = [filler; LEN];
     let mut text = text;
     let mut len = 0;
     let mut at = 0;
     while at < lines.len() {
         match &lines[at] {
             Line::Row { row, .. } => {
-                rows[len] = *row;
+                rows[len] = row.under(table);
                 len += 1;
             }
-            Line::Group { prefix, routes } => {
+            Line::Group { prefix, routes, options } => {
                 let mut row = 0;
                 while row < routes.rows.len() {
                     let (whole, behind) = text.split_at(prefix.len() + routes.rows[row].pattern.len());
                     text = behind;
-                    rows[len] = Row { pattern: utf8(whole), ..routes.rows[row] };
+                    rows[len] = Row { pattern: utf8(whole), ..routes.rows[row].under(options).under(table) };
                     len += 1;
                     row += 1;
                 }
@@ -376,17 +427,21 @@ impl<S> Routes<S> {
     pub const fn new<const N: usize, const I: usize, const E: usize>(
         rows: &'static [Row<S>],
         trie: &'static Arrays<N, I, E>,
+        options: Options<S>,
     ) -> Routes<S> {
+        let Options { errors, cors, .. } = options;
         let mut methods = Methods::NONE.with(Method::Options);
+        let mut has_options = errors.is_some() || cors.is_some();
         let mut at = 0;
         while at < rows.len() {
             methods = methods.with(rows[at].method);
+            has_options = has_options || rows[at].errors.is_some() || rows[at].cors.is_some();
             at += 1;
         }
         if methods.contains(Method::Get) {
             methods = methods.with(Method::Head);
         }
-        Routes { rows, trie: Trie::new(&trie.nodes, &trie.index, &trie.ends), methods }
+        Routes { rows, trie: Trie::new(&trie.nodes, &trie.index, &trie.ends), methods, errors, cors, has_options }
     }
 }
 

@@ -91,6 +91,13 @@ impl Log {
         let at = self.received.partition_point(|(so_far, _)| *so_far < count);
         self.received.get(at).map(|(_, tick)| *tick)
     }
+
+    /// When more bytes were received than those that brought the count to `count`.
+    #[cfg(any(test, feature = "internals"))]
+    pub(crate) fn next_after(&self, count: u64) -> Option<Tick> {
+        let at = self.received.partition_point(|(so_far, _)| *so_far < count);
+        self.received.get(at + 1).map(|(_, tick)| *tick)
+    }
 }
 
 #[derive(Debug)]

@@ -85,8 +85,8 @@ pub(crate) trait Outsiders: std::fmt::Debug {
     /// When they do something next.
     fn outlook(&self, now_ms: u64) -> Outlook;
 
-    /// They do one thing. `turn` is the loop's turn in which that happens.
-    fn stir(&mut self, now_ms: u64, turn: u64);
+    /// They do one thing. `turn` is the loop's turn in which that happens. Says whether a letter was posted for sure.
+    fn stir(&mut self, now_ms: u64, turn: u64) -> bool;
 
     /// The wait of this turn is over.
     fn tell(&mut self, now_ms: u64, turn: u64);
@@ -133,6 +133,8 @@ pub(crate) struct World {
     pub(crate) timeout: Option<Duration>,
     /// The loop has not asked for the time since it waited.
     waited: bool,
+    /// It waits now.
+    waits: bool,
     progress: bool,
     idle_turns: u32,
     calls_in_turn: u32,
@@ -199,6 +201,7 @@ impl World {
             turn: 0,
             timeout: None,
             waited: false,
+            waits: false,
             progress: true,
             idle_turns: 0,
             calls_in_turn: 0,
@@ -271,8 +274,12 @@ impl World {
     fn stir_outside(&mut self) {
         let (now_ms, turn) = (self.now_ms, self.turn);
         if let Some(outsiders) = self.outsiders.as_mut().filter(|others| others.outlook(now_ms) == Outlook::Now) {
-            outsiders.stir(now_ms, turn);
+            let posted = outsiders.stir(now_ms, turn);
             self.progress = true;
+            // Inside a turn, a letter may be taken without that.
+            if posted && self.waits && !self.woken.load(Ordering::Acquire) {
+                self.fail(|| "a letter came, and the loop sleeps on".to_owned());
+            }
         }
         let runnable = self.pool.as_ref().map_or(0, Pool::runnable);
         if runnable > 0 && self.random.chance(300) {
@@ -385,7 +392,9 @@ impl World {
         }
         let limit = timeout.map(|timeout| self.now_ms.saturating_add(round_up(timeout)));
         loop {
+            self.waits = true;
             self.stir_all();
+            self.waits = false;
             if self.has_events() && !self.random.chance(self.chaos.hold_back) {
                 break;
             }
@@ -489,8 +498,12 @@ impl World {
             if !open.is_empty() {
                 let index = *self.random.pick(&open);
                 let peer = &mut self.peers[index];
-                peer.give_reason();
-                events.extend(peer.token.map(|token| Ready { token, ..any }));
+                // Often of the other kind alone: then nothing is read before the connection is looked at.
+                let readable = self.random.chance(500);
+                if readable {
+                    peer.give_reason();
+                }
+                events.extend(peer.token.map(|token| Ready { token, readable, ..any }));
             }
         }
         if self.random.chance(stale) {

@@ -419,6 +419,9 @@ fn continue_is_said_only_when_the_body_is_wanted_and_not_there() {
         (head.replace("/echo", "/guarded"), Some(401)),
         (head.replace("/echo", "/small").replace(": 5", ": 6"), Some(413)),
         (head.replace("100-Continue", "200-ok"), Some(417)),
+        (head.replace("100-Continue", "100-continue, 100-Continue"), Some(100)),
+        (head.replace("100-Continue", "100-continue, 200-ok"), Some(417)),
+        (head.replace("100-Continue", ","), None),
     ] {
         let mut link = client.connect();
         link.send(head.as_bytes());

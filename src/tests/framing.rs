@@ -112,9 +112,30 @@ fn only_100_continue_is_expected_and_only_with_a_body_and_in_1_1() {
     assert_eq!(expects("1.1", "Expect: 100-continue\r\n"), Ok(false));
     assert_eq!(expects("1.0", "Expect: 100-continue\r\nContent-Length: 5\r\n"), Ok(false));
     assert_eq!(expects("1.0", "Expect: x\r\n"), Ok(false));
-    for value in ["x", "", "100-continue, 100-continue", "y 100-continue"] {
+    for value in ["x", "y 100-continue", "100-continue;", "100-continue=1", "100_continue"] {
         assert_eq!(expects("1.1", &format!("Expect: {value}\r\n")), Err(Reject::Expectation), "{value}");
     }
+}
+
+#[test]
+fn expect_is_a_list_on_one_line_as_on_several() {
+    let expects = |values: &[&str]| {
+        let lines: String = values.iter().map(|value| format!("Expect: {value}\r\n")).collect();
+        decision("1.1", &format!("{lines}Content-Length: 5\r\n")).map(|d| d.expects_continue)
+    };
+    for (first, second) in [("100-continue", "100-Continue"), ("100-continue", ""), ("", "100-continue")] {
+        assert_eq!(expects(&[first, second]), Ok(true));
+        assert_eq!(expects(&[&format!("{first}, {second}")]), Ok(true));
+        assert_eq!(expects(&[&format!("{first}\t,,{second} ")]), Ok(true));
+    }
+    for (first, second) in [("100-continue", "101-continue"), ("x", "100-continue"), ("", "x"), ("100-continue", "x=1")]
+    {
+        assert_eq!(expects(&[first, second]), Err(Reject::Expectation));
+        assert_eq!(expects(&[&format!("{first}, {second}")]), Err(Reject::Expectation));
+    }
+    // A list of nothing expects nothing.
+    assert_eq!(expects(&[""]), Ok(false));
+    assert_eq!(expects(&["", ","]), Ok(false));
 }
 
 /// Found by the fuzz target `head`.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 6] = [
     &["method", "status", "date", "limits", "reject", "planted"],
     &["head", "target", "framing", "chunked", "output", "proxy"],
-    &["request", "response", "rejection", "route", "json", "extract", "later", "stream", "rate"],
+    &["request", "response", "rejection", "route", "json", "extract", "later", "stream", "rate", "cors"],
     &["connection", "held"],
     &["server", "testing"],
     &["lib", "macros", "internals", "explore"],

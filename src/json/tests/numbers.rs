@@ -109,6 +109,34 @@ fn integers_are_read_into_floats_as_the_nearest() {
 }
 
 #[test]
+fn a_literal_beside_the_middle_of_two_f32_is_taken_for_it_only_if_f64_cannot_tell() {
+    let (even, odd) = (1.0_f32, 1.0_f32.next_up());
+    // The middle goes to the even one, as everywhere.
+    accepted("1.000000059604644775390625", even);
+    // Nearer to it than half a step of f64: by itself it is nearer to the odd one.
+    assert_eq!("1.0000000596046447753906251".parse(), Ok(odd));
+    accepted("1.0000000596046447753906251", even);
+    accepted("1.0000000596046448", even);
+    // One step of f64 further, on both sides.
+    accepted("1.0000000596046450", odd);
+    accepted("1.0000000596046446", even);
+}
+
+#[test]
+fn an_f32_is_read_back_from_what_it_is_printed_as() {
+    let mut bits = 1_u32;
+    for _ in 0..20_000 {
+        bits = bits.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let float = f32::from_bits(bits);
+        if float.is_finite() {
+            for text in [format!("{float:e}"), format!("{float:.9e}"), format!("{float:.17e}")] {
+                assert_eq!(read::<f32>(&text).map(f32::to_bits), Ok(bits), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_number_beyond_f64_is_malformed_and_one_beyond_f32_is_misshapen() {
     for (refused, neighbour) in [
         ("1e309", "1e308"),

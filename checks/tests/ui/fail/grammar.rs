@@ -43,6 +43,17 @@ mod option_without_value {
     routes! { Api for App { POST "/a" => hello() [body_max], } }
 }
 
+mod option_of_a_table_unknown {
+    use super::*;
+    routes! { Api for App [error = hello] { GET "/a" => hello(), } }
+}
+
+mod option_of_a_group_without_value {
+    use super::*;
+    routes! { Inner for App { GET "/a" => hello(), } }
+    routes! { Api for App { "/in" => Inner [cors], } }
+}
+
 mod thirteen_arguments {
     use super::*;
     routes! { Api for App { GET "/a" => hello(a, b, c, d, e, f, g, h, i, j, k, l, m), } }
