@@ -141,6 +141,7 @@ expect "after a restart of the database both go on" "$answer" '200 *'
 
 # One is killed: the balancer asks the other. What was in flight may fail; what comes then does not.
 kill -KILL "${pids[one]}"
+wait "${pids[one]}" 2>/dev/null || true
 sleep 1.5
 for _ in $(seq 20); do
     [[ $(ask "$public/version") == '200 '* ]] || fail "after a kill not all requests are answered"
