@@ -16,6 +16,9 @@ const fn fault(name: &'static str, file: &'static str, find: &'static str, repla
 
 const LOOP: &str = "src/server/event_loop.rs";
 const MACHINE: &str = "src/connection.rs";
+const SERVE: &str = "src/connection/serve.rs";
+const ANSWER: &str = "src/connection/answer.rs";
+const LATE_ANSWERS: &str = "src/connection/late.rs";
 const LATER: &str = "src/later.rs";
 const OUTPUT: &str = "src/output.rs";
 const TIMERS: &str = "src/server/timers.rs";
@@ -110,7 +113,7 @@ pub const FAULTS: &[Fault] = &[
     ),
     fault(
         "let each byte put off the end of a head's time",
-        MACHINE,
+        SERVE,
         "                            *scanned = head::scanned_len(window);\n                            if !*begun {",
         "                            *scanned = head::scanned_len(window);\n                            if true {",
     ),
@@ -134,7 +137,7 @@ pub const FAULTS: &[Fault] = &[
     ),
     fault(
         "lose what is pipelined behind a body",
-        MACHINE,
+        SERVE,
         "            Served::Body(used) => (start + head_len + used, end),",
         "            Served::Body(used) => (if used > 0 { end } else { start + head_len }, end),",
     ),
@@ -165,7 +168,7 @@ pub const FAULTS: &[Fault] = &[
     ),
     fault(
         "count a skipped body as idle time",
-        MACHINE,
+        SERVE,
         "        self.phase = BETWEEN;\n        self.since = now;",
         "        self.phase = BETWEEN;\n        let _ = now;",
     ),
@@ -189,20 +192,20 @@ pub const FAULTS: &[Fault] = &[
     ),
     fault(
         "deliver a letter without a look at the number of its ticket",
-        MACHINE,
+        LATE_ANSWERS,
         "            Phase::Waiting(waiting) if waiting.ticket.number == number => false,\n            Phase::Streaming(streaming) if streaming.waiting.ticket.number == number => true,",
         "            Phase::Waiting(_) => false,\n            Phase::Streaming(_) => true,",
     ),
     fault("give out tickets with the same number", LATER, "        self.next += 1;\n", "        self.next = 1;\n"),
     fault(
         "forget the last chunk of a stream",
-        MACHINE,
+        LATE_ANSWERS,
         "            turn.workspace.output.bytes.extend_from_slice(b\"0\\r\\n\\r\\n\");",
         "",
     ),
     fault(
         "end a stream that broke off as if it were whole",
-        MACHINE,
+        LATE_ANSWERS,
         "                self.phase = Phase::Closing { reason: CloseReason::StreamAborted, linger: false };",
         "                turn.workspace.output.bytes.extend_from_slice(b\"0\\r\\n\\r\\n\");\n                self.phase = Phase::Closing { reason: CloseReason::StreamAborted, linger: false };",
     ),
@@ -214,19 +217,19 @@ pub const FAULTS: &[Fault] = &[
     ),
     fault(
         "answer what came behind a request that waits for its answer",
-        MACHINE,
+        SERVE,
         "                Phase::Waiting(_) | Phase::Streaming(_) => {\n                    if self.eof",
         "                Phase::Waiting(_) if start < end && requests_left > 0 => {\n                    let waiting = std::mem::replace(&mut self.phase, BETWEEN);\n                    let kept = self.serve(buffer, start..end, 0, 1, turn);\n                    (start, end, self.phase) = (kept.start, kept.end, waiting);\n                    break;\n                }\n                Phase::Waiting(_) | Phase::Streaming(_) => {\n                    if self.eof",
     ),
     fault(
         "forget what came behind a request that was answered later",
-        MACHINE,
+        LATE_ANSWERS,
         "        let _ = self.pass_over(unread, 0, turn);\n        self.serve_held(0, turn);",
         "        let _ = self.pass_over(unread, 0, turn);",
     ),
     fault(
         "forget the body behind a request that was answered later",
-        MACHINE,
+        LATE_ANSWERS,
         "        let _ = self.pass_over(unread, 0, turn);\n",
         "        let _ = unread;\n",
     ),
@@ -245,7 +248,7 @@ pub const FAULTS: &[Fault] = &[
     fault("never say that parts were taken", LATER, "        self.queued.fetch_sub(arrived, Ordering::AcqRel);\n", ""),
     fault(
         "lose what came behind a stream that a shutdown ends",
-        MACHINE,
+        LATE_ANSWERS,
         "        // Not ended by a shutdown that came since",
         "        let facts = Facts { persistent: facts.persistent && !turn.workspace.closing, ..facts };\n        // Not ended by a shutdown that came since",
     ),

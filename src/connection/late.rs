@@ -1,0 +1,191 @@
+//! Answers that are made elsewhere: the letters of a ticket, and streams.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::answer::{Wish, say_again, write_refusal};
+use super::{BETWEEN, CloseReason, Connection, Phase, Streaming, Turn, Waiting};
+use crate::later::{Answer as LateAnswer, Content};
+use crate::limits::Limits;
+use crate::output::{Borrowed, COPY_BYTES_MAX};
+use crate::reject::Reject;
+use crate::rejection::Rejection;
+use crate::response::{Asked, Facts, Respond, Response, Sent};
+use crate::status::Status;
+use crate::stream::{Part, StreamHead};
+
+impl Connection {
+    /// A letter came for the ticket of this number.
+    #[cold]
+    pub(crate) fn handle_letter<S>(&mut self, number: u64, content: Content, turn: &mut Turn<'_, S>) {
+        let streams = match &self.phase {
+            Phase::Waiting(waiting) if waiting.ticket.number == number => false,
+            Phase::Streaming(streaming) if streaming.waiting.ticket.number == number => true,
+            _ => return,
+        };
+        match content {
+            Content::Answer(answer) => self.answer_late(turn, answer),
+            Content::Call(call) => {
+                // If it panics, the right to answer is dropped with it, and its letter follows.
+                let state: &mut dyn Any = turn.state;
+                let _ = catch_unwind(AssertUnwindSafe(|| call(state)));
+            }
+            Content::Begin(head) => self.begin_stream(*head, turn),
+            Content::Part(part) => self.write_part(part, turn),
+            Content::End => self.end_stream(turn),
+            Content::Abort if streams => {
+                self.phase = Phase::Closing { reason: CloseReason::StreamAborted, linger: false };
+            }
+            Content::TooSlow => self.phase = Phase::Closed(CloseReason::StreamTooSlow),
+            Content::Dropped { panicking } => {
+                turn.workspace.panics += u64::from(panicking);
+                self.answer_late(turn, Box::new(|_, response| Reject::HandlerFailed.respond(response)));
+            }
+            Content::Busy => {
+                turn.workspace.refused_work += 1;
+                self.answer_late(turn, Box::new(|_, response| busy(response)));
+            }
+            Content::Abort => {}
+        }
+    }
+
+    /// The peer sends no more, and what it sent is not read while its answer is made elsewhere.
+    #[cold]
+    pub(crate) fn handle_hangup(&mut self, limits: &Limits) {
+        if self.is_waiting() && !limits.answer_half_closed {
+            self.phase = Phase::Closed(CloseReason::PeerLeft);
+        }
+    }
+
+    /// The server shuts down: streams that have no end of their own end.
+    #[cold]
+    pub(crate) fn handle_drain<S>(&mut self, turn: &mut Turn<'_, S>) {
+        if matches!(&self.phase, Phase::Streaming(streaming) if streaming.keep_alive.is_some()) {
+            self.end_stream(turn);
+        }
+    }
+
+    /// Answers the request that waits, and goes on with what came behind it.
+    #[cold]
+    pub(super) fn answer_late<S>(&mut self, turn: &mut Turn<'_, S>, answer: LateAnswer) {
+        let Phase::Waiting(waiting) = &self.phase else { return };
+        let facts = Facts { persistent: waiting.facts.persistent && !turn.workspace.closing, ..waiting.facts };
+        let errors = waiting.row.and_then(|row| turn.routes.errors_of(row));
+        let output = &mut turn.workspace.output;
+        output.common_mut().extend_from_slice(&waiting.common);
+        output.set_common();
+        let mark = output.mark();
+        let mut asked = Asked::Nothing;
+        let state: &mut dyn Any = turn.state;
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let _ = answer(state, Response::new(output, &mut asked, facts));
+        }));
+        let wish = match outcome {
+            Ok(()) if asked == Asked::Close => Wish::Close,
+            Ok(()) => say_again(errors, asked, turn.state, &mut turn.workspace.output, mark, facts),
+            Err(_panic) => {
+                let output = &mut turn.workspace.output;
+                output.roll_back(mark);
+                write_refusal(errors, Reject::HandlerFailed, facts.head_only, turn.state, output);
+                Wish::Panicked
+            }
+        };
+        turn.workspace.output.clear_common();
+        self.finish_late(wish, facts, turn);
+    }
+
+    fn finish_late<S>(&mut self, wish: Wish, facts: Facts, turn: &mut Turn<'_, S>) {
+        let (linger, body_unread, unread) = match &self.phase {
+            Phase::Waiting(waiting) => (waiting.linger, waiting.body_unread, waiting.unread),
+            Phase::Streaming(streaming) => {
+                let Waiting { linger, body_unread, unread, .. } = streaming.waiting;
+                (linger, body_unread, unread)
+            }
+            _ => return,
+        };
+        self.phase = BETWEEN;
+        self.finish(wish, facts, linger, body_unread, turn);
+        // It was counted when its handler ran.
+        turn.workspace.requests -= 1;
+        let _ = self.pass_over(unread, 0, turn);
+        self.serve_held(0, turn);
+    }
+
+    #[cold]
+    fn begin_stream<S>(&mut self, head: StreamHead, turn: &mut Turn<'_, S>) {
+        let Phase::Waiting(waiting) = &mut self.phase else { return };
+        let facts = &mut waiting.facts;
+        facts.persistent &= !turn.workspace.closing && !facts.http10;
+        let facts = *facts;
+        turn.workspace.output.common_mut().extend_from_slice(&waiting.common);
+        turn.workspace.output.set_common();
+        let written = head.write(Response::new(&mut turn.workspace.output, &mut Asked::Nothing, facts)).is_ok();
+        turn.workspace.output.clear_common();
+        if !written || facts.head_only {
+            return self.finish_late(Wish::Stay, facts, turn);
+        }
+        self.since = turn.now;
+        if let Phase::Waiting(waiting) = std::mem::replace(&mut self.phase, BETWEEN) {
+            self.phase = Phase::Streaming(Box::new(Streaming { waiting: *waiting, keep_alive: head.keep_alive }));
+        }
+    }
+
+    #[cold]
+    pub(super) fn write_part<S>(&mut self, part: Part, turn: &mut Turn<'_, S>) {
+        let Phase::Streaming(streaming) = &self.phase else { return };
+        self.since = turn.now;
+        // An empty chunk would be the last.
+        if part.is_empty() {
+            return;
+        }
+        let chunked = !streaming.waiting.facts.http10;
+        let output = &mut turn.workspace.output;
+        match part {
+            Part::Framed(bytes, _) if chunked && bytes.len() > SHARED_BYTES_MIN => {
+                output.push_borrowed(Borrowed::Shared(bytes));
+            }
+            Part::Framed(bytes, _) if chunked => output.bytes.extend_from_slice(&bytes),
+            Part::Framed(bytes, content) => output.bytes.extend_from_slice(bytes.get(content).unwrap_or_default()),
+            Part::Owned(bytes) => {
+                if chunked && planted!("later") {
+                    output.bytes.extend_from_slice(format!("{}\r\n", bytes.len()).as_bytes());
+                } else if chunked {
+                    output.bytes.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
+                }
+                if bytes.len() > COPY_BYTES_MAX {
+                    output.push_borrowed(Borrowed::Owned(bytes));
+                } else {
+                    output.bytes.extend_from_slice(&bytes);
+                }
+                if chunked {
+                    output.bytes.extend_from_slice(b"\r\n");
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn end_stream<S>(&mut self, turn: &mut Turn<'_, S>) {
+        let Phase::Streaming(streaming) = &self.phase else { return };
+        let facts = streaming.waiting.facts;
+        if !facts.http10 {
+            turn.workspace.output.bytes.extend_from_slice(b"0\r\n\r\n");
+        }
+        // Not ended by a shutdown that came since: the head has promised to go on, and what the peer has sent behind it
+        // would be lost. The connection is idle now, and is closed as such.
+        self.finish_late(Wish::Stay, facts, turn);
+    }
+}
+
+/// A shared part up to this size is copied for each peer: that costs less than a segment of its own.
+const SHARED_BYTES_MIN: usize = 512;
+
+/// What an event stream says while there is nothing to say.
+pub(super) const KEEP_ALIVE_COMMENT: &[u8] = b":\n\n";
+
+/// There is no room for more work.
+fn busy(response: Response<'_>) -> Sent<'_> {
+    Rejection::text(Status::SERVICE_UNAVAILABLE, "the server has more work than it can do at the moment")
+        .with_field("Retry-After", "1")
+        .respond(response)
+}
