@@ -17,7 +17,6 @@ const fn fault(name: &'static str, file: &'static str, find: &'static str, repla
 const LOOP: &str = "src/server/event_loop.rs";
 const MACHINE: &str = "src/connection.rs";
 const SERVE: &str = "src/connection/serve.rs";
-const ANSWER: &str = "src/connection/answer.rs";
 const LATE_ANSWERS: &str = "src/connection/late.rs";
 const LATER: &str = "src/later.rs";
 const OUTPUT: &str = "src/output.rs";
