@@ -143,11 +143,11 @@ impl Seeds {
             ("no-token", "Bearer"),
             ("padding", "Bearer ="),
         ] {
-            let line = [&b"\x04user\x05p:\xc3\xa9s\x01"[..], &[value.len() as u8], value.as_bytes()].concat();
+            let line = [&b"\x04user\x05p:\xc3\xa9s\x01Q\x01"[..], &[value.len() as u8], value.as_bytes()].concat();
             self.add("credentials", name, &line);
         }
-        self.add("credentials", "twice", b"\0\0\x02\x08Bearer a\x08Bearer b");
-        self.add("credentials", "nobody", b"\x01u\0\0");
+        self.add("credentials", "twice", b"\0\0\0g\x02\x08Bearer a\x08Bearer b");
+        self.add("credentials", "nobody", b"\x01u\0\x02=\0");
         // Limits, how many requests and which, three cuts; then what happens, in the words of the target.
         for (name, acts) in [
             ("answer", &b"\0\0\0\x09\x28\x44\0\0\0\0\x03\0\0\x04late"[..]),

@@ -38,15 +38,23 @@ pub fn check(data: &[u8]) {
     let pair = STANDARD.encode(format!("{user}:{password}"));
     assert_eq!(ask("/basic", &[format!("bASIC  {pair}").into_bytes()]), Some(format!("{user}\n{password}")));
 
-    let lines: Vec<Vec<u8>> = (0..input.below(3)).map(|_| sendable(input.bytes())).collect();
-    let token = naive(&lines, "bearer").filter(|token| is_token(token)).map(str::to_owned);
+    // Nearly the same: another byte in one of the last places.
+    let mut near = pair.into_bytes();
+    let last = near.len() - 1;
+    near[last - input.below(4)] = input.byte();
+    check_lines(&[sendable(&[b"Basic ", &near[..]].concat())]);
+    check_lines(&(0..input.below(3)).map(|_| sendable(input.bytes())).collect::<Vec<_>>());
+}
+
+fn check_lines(lines: &[Vec<u8>]) {
+    let token = naive(lines, "bearer").filter(|token| is_token(token)).map(str::to_owned);
     let absent = lines.is_empty().then(|| "nobody!".to_owned());
-    assert_eq!(ask("/bearer", &lines), token);
-    assert_eq!(ask("/perhaps", &lines), token.or(absent));
-    let text = naive(&lines, "basic").and_then(|token| String::from_utf8(STANDARD.decode(token).ok()?).ok());
+    assert_eq!(ask("/bearer", lines), token);
+    assert_eq!(ask("/perhaps", lines), token.or(absent));
+    let text = naive(lines, "basic").and_then(|token| String::from_utf8(STANDARD.decode(token).ok()?).ok());
     let text = text.filter(|text| *text == sayable(text, ""));
     let pair = text.as_ref().and_then(|text| text.split_once(':'));
-    assert_eq!(ask("/basic", &lines), pair.map(|(user, password)| format!("{user}\n{password}")));
+    assert_eq!(ask("/basic", lines), pair.map(|(user, password)| format!("{user}\n{password}")));
 }
 
 /// What the handler made of it, unless it was refused.

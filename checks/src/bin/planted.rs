@@ -17,7 +17,8 @@ use sprat_checks::planted::{FAULTS, Fault};
 const SEEDS: u64 = 10_000;
 
 /// What of the workspace is needed to build the simulation.
-const COPIED: [&str; 7] = ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE-MIT", "src", "examples", "checks"];
+const COPIED: [&str; 8] =
+    ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE-MIT", "src", "tests", "examples", "checks"];
 
 fn main() -> ExitCode {
     let wanted = std::env::args().nth(1).unwrap_or_default();
