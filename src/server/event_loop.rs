@@ -657,9 +657,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         self.accept.paused_until = None;
         let mut accepted = 0;
         for _ in 0..ACCEPTS_PER_TURN {
-            let is_full = self.stats.open >= self.accept.connections_max;
-            let idle = if is_full { self.find_idle() } else { None };
-            if is_full && idle.is_none() {
+            let idle = self.find_idle();
+            if idle.is_none() && self.is_full() {
                 return self.tell_full();
             }
             match self.net.accept() {
@@ -684,14 +683,19 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
     }
 
-    /// Somebody who has been idle for a while, and longer than some others: who waits to be accepted can have its place.
-    /// It was read once more, so no request of its own is lost that was there already.
-    #[cold]
+    fn is_full(&self) -> bool {
+        self.stats.open >= self.accept.connections_max
+    }
+
+    /// Where all places are taken, somebody who has been idle for a while, and longer than some others: who waits to be
+    /// accepted can have its place. It was read once more, so no request of its own is lost that was there already.
     fn find_idle(&mut self) -> Option<u32> {
         let idle_since = |slots: &[Slot<N::Socket>], index: usize| {
             slots[index].open.as_ref().filter(|open| !open.queued)?.connection.idle_since()
         };
-        for _ in 0..IDLE_TRIES {
+        let mut tries = 0..IDLE_TRIES;
+        // Who is read once more may close.
+        while self.is_full() && tries.next().is_some() {
             let looked_at = self.next_look..self.next_look + self.slots.len().min(IDLE_LOOKS);
             let idle = looked_at.clone().map(|at| at % self.slots.len());
             let longest = idle.filter_map(|index| Some((idle_since(&self.slots, index)?, index))).min();
