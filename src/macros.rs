@@ -57,7 +57,7 @@
 /// |---|---|
 /// | `METHOD "pattern" => path::to::handler(a, b) [options]` | a handler, called as `handler(&mut state, a, b)` |
 /// | `METHOD "pattern" => const text(EXPR)` | an answer whose bytes are made at compile time; also `html` and `json` |
-/// | `"/prefix" => Table` | all rows of another table of the same state, behind the prefix |
+/// | `"/prefix" => Table` | all rows of another table of the same state, behind the prefix; `/prefix` itself is a row of the outer one |
 ///
 /// `METHOD` is GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS or TRACE. `EXPR` is a constant `&str`. The prefix is
 /// literal; `""` joins a table as it is. Lines end with commas, and their order means nothing.
@@ -69,6 +69,10 @@
 /// - a name that stands in braces in the pattern is a path parameter, of a type that implements
 ///   [`FromParam`](crate::FromParam): integers, `bool`, `char`, `&str`, `String`, [`Rest`](crate::Rest), your own;
 /// - every other one is taken from the request by its type, which implements [`FromRequest`](crate::FromRequest).
+///
+/// The names are those of the row. The function is called with the values in the order of the row, so its own names for
+/// them do not count. A text body is `&[u8]` or `Vec<u8>`, to be checked by `std::str::from_utf8`: `&str` and `String` are
+/// path parameters only, so that a misspelt parameter does not become the body.
 ///
 /// They are looked at in order: parameters have to parse, and guards run on the head, before a body is read. So an
 /// argument that checks credentials refuses before one behind it reads an upload. A parameter that does not parse is

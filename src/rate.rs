@@ -269,7 +269,29 @@ impl<'r, S, L: LimitedBy<S>> FromRequest<'r, S> for Limited<L> {
 }
 
 /// The address of the peer as a key. Of an IPv6 address the first 64 bits count: what a client can choose freely makes
-/// no difference. Behind a proxy all clients have the proxy's address: take a key from a field that it sets instead.
+/// no difference.
+///
+/// Behind a proxy all clients have the proxy's address. Take a key from a field that it sets instead, as below, and let
+/// nobody but the proxy connect.
+///
+/// ```
+/// use std::net::IpAddr;
+/// use sprat::{FromRequest, Nothing, Rejection, Request, Status};
+///
+/// #[derive(PartialEq, Eq, Hash)]
+/// struct RealIp(IpAddr);
+///
+/// impl<'r, S> FromRequest<'r, S> for RealIp {
+///     type Takes = Nothing;
+///     fn from_request(request: &Request<'r>, (): (), _: &mut S) -> Result<RealIp, Rejection> {
+///         let address = request.field("x-real-ip").and_then(|text| text.parse().ok());
+///         address.map(RealIp).ok_or_else(|| Rejection::text(Status::BAD_REQUEST, "no X-Real-IP"))
+///     }
+/// }
+/// # fn who(_: &mut (), RealIp(address): RealIp) -> String { address.to_string() }
+/// # sprat::routes! { Api for () { GET "/" => who(ip), } }
+/// # assert_eq!(sprat::testing::Client::new(Api, ()).get("/").status(), 400);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ByAddress(IpAddr);
 

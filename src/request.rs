@@ -254,7 +254,7 @@ impl Takes for TheWriter {
             `sprat::Optional`"
 )]
 pub trait FromRequest<'r, S: ?Sized>: Sized {
-    /// [`Nothing`], [`TheBody`] or [`TheWriter`].
+    /// [`Nothing`], [`TheBody`], [`TheWriter`] or [`TheLater`].
     type Takes: Takes;
 
     /// Whether the request can be refused by its head already. The default refuses nothing.

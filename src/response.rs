@@ -632,6 +632,29 @@ pub mod constant_head {
 /// # let answer = sprat::testing::Client::new(Api, ()).post("/", b"");
 /// # assert_eq!((answer.status(), answer.field("cache-control")), (201, Some("no-store")));
 /// ```
+///
+/// An error of your own becomes an answer by way of [`Rejection`](crate::Rejection), so that `?` works:
+///
+/// ```
+/// use sprat::{Rejection, Status};
+///
+/// enum ApiError { Gone }
+///
+/// impl From<ApiError> for Rejection {
+///     fn from(error: ApiError) -> Rejection {
+///         match error {
+///             ApiError::Gone => Rejection::json(Status::GONE, "gone", "it is gone"),
+///         }
+///     }
+/// }
+///
+/// fn find(id: u64) -> Result<String, ApiError> { if id == 7 { Ok("seven".into()) } else { Err(ApiError::Gone) } }
+/// fn show(_: &mut (), id: u64) -> Result<String, Rejection> { Ok(find(id)?) }
+/// # sprat::routes! { Api for () { GET "/{id}" => show(id), } }
+/// # let mut client = sprat::testing::Client::new(Api, ());
+/// # assert_eq!(client.get("/7").text(), "seven");
+/// # assert_eq!(client.get("/8").text(), r#"{"error":"gone","message":"it is gone"}"#);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no answer",
     label = "a handler returns text, bytes, `Json`, `Status`, `(Status, T)`, `Result`, `Option`, `()` or `Sent`",

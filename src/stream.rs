@@ -322,6 +322,8 @@ impl<'r, S> FromRequest<'r, S> for EventStream {
     fn from_request(request: &Request<'r>, ticket: TicketPart, _: &mut S) -> Result<Self, Rejection> {
         let last_event_id = request.field("last-event-id").filter(|id| !id.is_empty()).map(str::to_owned);
         let mut head = StreamHead::new("text/event-stream").field("Cache-Control", "no-store");
+        // nginx would collect events until its buffer is full.
+        head = head.field("X-Accel-Buffering", "no");
         head.keep_alive = Some(KEEP_ALIVE);
         Ok(EventStream { stream: Stream::begin(ticket.0, head), last_event_id })
     }

@@ -180,7 +180,10 @@ impl<S: 'static> Client<S> {
         Outgoing { client: self, method, head, body: None }
     }
 
-    /// Opens a raw connection.
+    /// Opens a raw connection: to send bytes in pieces, to stay after the first answer, or to see a stream come.
+    ///
+    /// A link borrows its client. For a stream, or an answer that another request causes, change the state by
+    /// [`Link::state`] and call [`Link::work`]; or use a [`Simulation`] with two clients.
     pub fn connect(&mut self) -> Link<S, &mut Client<S>> {
         Link::new(self)
     }
@@ -267,6 +270,9 @@ impl<S> Outgoing<'_, S> {
         answers.retain(|answer| answer.status >= 200);
         match (answers.pop(), answers.len()) {
             (Some(answer), 0) => answer,
+            (None, _) if link.received().is_empty() && link.closed().is_none() => {
+                panic!("no answer yet: a request that waits for one (`Later`) needs `Client::connect`")
+            }
             (_, more) => panic!("{} answers instead of one: {}", more, link.received().escape_ascii()),
         }
     }
@@ -567,17 +573,19 @@ pub(crate) fn parse_answers(bytes: &[u8], is_head: impl Fn(usize) -> bool) -> Ve
     answers
 }
 
+const HALF_A_CHUNK: &str = "half a chunk, or a stream that has not ended, which needs `Client::connect`";
+
 /// Takes a chunked body apart, as strictly.
 #[track_caller]
 fn take_chunks(rest: &mut &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     loop {
         let shown = rest.escape_ascii();
-        let size_len = rest.windows(2).position(|w| w == b"\r\n").unwrap_or_else(|| panic!("half a chunk: {shown}"));
+        let size_len = rest.windows(2).position(|w| w == b"\r\n").unwrap_or_else(|| panic!("{HALF_A_CHUNK}: {shown}"));
         let size = std::str::from_utf8(&rest[..size_len]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
         let size = size.unwrap_or_else(|| panic!("no chunk-size: {shown}"));
         let end = size_len + 2 + size;
-        assert!(rest.get(end..end + 2) == Some(b"\r\n"), "half a chunk: {shown}");
+        assert!(rest.get(end..end + 2) == Some(b"\r\n"), "{HALF_A_CHUNK}: {shown}");
         body.extend_from_slice(&rest[size_len + 2..end]);
         *rest = &rest[end + 2..];
         if size == 0 {

@@ -521,6 +521,7 @@ fn events_arrive_and_last_event_id_is_read() {
     let text = String::from_utf8(link.received().to_vec()).expect("text");
     assert!(text.contains("Content-Type: text/event-stream\r\n"), "{text}");
     assert!(text.contains("Cache-Control: no-store\r\n"), "{text}");
+    assert!(text.contains("X-Accel-Buffering: no\r\n"), "{text}");
     assert!(text.ends_with("\r\n\r\n2c\r\nevent: news\nid: 42\ndata: a\ndata: b\ndata: c\n\n\r\n"), "{text}");
 }
 
