@@ -72,7 +72,8 @@ pub(crate) struct EventLoop<N: Net, S: 'static> {
 /// Who holds up the loop; see [`Server::stall_threshold`](super::Server::stall_threshold).
 #[derive(Debug)]
 struct Stalls<S: 'static> {
-    threshold: Duration,
+    /// `u64::MAX`: nobody wants to know.
+    threshold_ms: u64,
     /// The last row that ran.
     ran: Option<&'static Row<S>>,
     /// Since when time passed that nobody was made to account for, and how many requests were answered until then.
@@ -243,7 +244,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             hook,
             pool,
             stalls: Stalls {
-                threshold: super::STALL_THRESHOLD,
+                threshold_ms: whole_ms(super::STALL_THRESHOLD),
                 ran: None,
                 since: now,
                 requests: 0,
@@ -260,7 +261,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     pub(crate) fn configure(&mut self, offload: Offload, stall_threshold: Duration) {
         self.pool.configure(offload);
-        self.stalls.threshold = stall_threshold;
+        self.stalls.threshold_ms = whole_ms(stall_threshold);
     }
 
     /// Waits for events, at most this long, and does what there is to do. False once shutdown is complete.
@@ -282,7 +283,9 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         self.batch = batch;
         waited?;
         self.resume(resumable);
-        self.accept_waiting();
+        if self.accept.pending {
+            self.accept_waiting();
+        }
         if self.workspace.lane.post.has_letters() {
             self.deliver();
         }
@@ -293,7 +296,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             self.go_on_shutting_down();
         }
         self.free.append(&mut self.freed);
-        if self.workspace.requests != self.stalls.requests && self.stalls.threshold != Duration::MAX {
+        if self.workspace.requests != self.stalls.requests && self.stalls.threshold_ms != u64::MAX {
             self.look_for_stall();
         }
         Ok(self.stage != Stage::Stopped)
@@ -322,8 +325,12 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     fn read_clocks(&mut self) {
-        self.now = self.net.now();
-        self.stalls.since = self.now;
+        let now = self.net.now();
+        self.stalls.since = now;
+        if now == self.now && now < self.second_end {
+            return;
+        }
+        self.now = now;
         self.idle_bucket = Bucket::of(self.now.after(self.limits.idle_timeout));
         if self.now >= self.second_end {
             // The other clock is asked only when its second must have changed, so that it may step back or forward
@@ -424,7 +431,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     /// Hands the letters that came to whom they are for. All of them: one wake-up stands for many.
     #[cold]
     fn deliver(&mut self) {
-        if self.stalls.threshold != Duration::MAX {
+        if self.stalls.threshold_ms != u64::MAX {
             self.look_for_stall();
         }
         let mut letters = self.workspace.lane.post.take().into_iter().peekable();
@@ -453,36 +460,41 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                 self.settle(token.index());
             }
         }
-        if self.stalls.threshold != Duration::MAX {
+        if self.stalls.threshold_ms != u64::MAX {
             self.stalls.ran = None;
             self.look_for_stall();
         }
     }
 
     /// Whether somebody held up the loop since the last look.
-    #[cold]
     fn look_for_stall(&mut self) {
         let now = self.net.now();
         let stalls = &mut self.stalls;
-        let took = Duration::from_millis(now.0.saturating_sub(stalls.since.0));
-        let served = self.workspace.requests - stalls.requests;
-        let ran = stalls.ran.take().filter(|_| served <= 1);
-        (stalls.since, stalls.requests) = (now, self.workspace.requests);
+        let since = std::mem::replace(&mut stalls.since, now);
+        let requests = std::mem::replace(&mut stalls.requests, self.workspace.requests);
+        let ran = stalls.ran.take();
         stalls.watching = now < stalls.watch_until;
-        if took < stalls.threshold {
-            return;
+        let took_ms = now.0.saturating_sub(since.0);
+        if took_ms >= stalls.threshold_ms {
+            let served = self.workspace.requests - requests;
+            self.tell_stall(took_ms, ran.filter(|_| served <= 1));
         }
+    }
+
+    #[cold]
+    fn tell_stall(&mut self, took_ms: u64, ran: Option<&'static Row<S>>) {
+        let stalls = &mut self.stalls;
         if ran.is_none() {
             // One may be the machine's doing.
-            if now < stalls.suspect_until {
-                stalls.watch_until = now.after(WATCH);
+            if stalls.since < stalls.suspect_until {
+                stalls.watch_until = stalls.since.after(WATCH);
                 stalls.watching = true;
             }
-            stalls.suspect_until = now.after(WATCH);
+            stalls.suspect_until = stalls.since.after(WATCH);
         }
         self.stats.stalls += 1;
         let route = ran.map(|row| (row.method, row.pattern));
-        tell(&mut self.hook, Event::Stalled { route, took });
+        tell(&mut self.hook, Event::Stalled { route, took: Duration::from_millis(took_ms) });
     }
 
     /// Sends what a connection has to say, and leaves it as it should be until the next event.
@@ -965,6 +977,11 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
         Ok(())
     }
+}
+
+/// Milliseconds, and those begun.
+fn whole_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 fn tell(hook: &mut Option<Hook>, event: Event<'_>) {
