@@ -111,7 +111,8 @@
 /// What it returns is the answer. The fields of the refusal (`WWW-Authenticate`, `Allow`, `Retry-After`) are written
 /// in any case, and so is its status, unless the mapper's answer has another than 200. A mapper that panics makes a 500.
 ///
-/// ```
+#[cfg_attr(feature = "json", doc = "```")]
+#[cfg_attr(not(feature = "json"), doc = "```ignore")]
 /// use serde::Serialize;
 /// use sprat::{Bearer, Json, Rejection, Status, routes};
 ///
