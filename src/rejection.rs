@@ -137,7 +137,12 @@ impl Rejection {
 
 impl From<Reject> for Rejection {
     fn from(reject: Reject) -> Rejection {
-        Rejection::text(reject.status(), reject.sentence())
+        let rejection = Rejection::text(reject.status(), reject.sentence());
+        match reject {
+            // It passes: others are done with theirs.
+            Reject::BodiesTooLarge => rejection.with_field("Retry-After", "1"),
+            _ => rejection,
+        }
     }
 }
 
