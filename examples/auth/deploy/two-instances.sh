@@ -2,11 +2,10 @@
 # Two instances on one PostgreSQL behind HAProxy: sessions are shared, revocation is seen by both at once, one of them
 # can be killed or replaced. Run it as: with-postgres.sh two-instances.sh [PATH OF THE PROGRAM]
 set -euo pipefail
-cd "$(dirname "$0")"
 
-auth=${1:-../target/release/auth}
+auth=$(readlink -f "${1:-$(dirname "$0")/../target/release/auth}")
 [ -x "$auth" ] || { echo "there is no program $auth: build it first"; exit 1; }
-auth=$(readlink -f "$auth")
+cd "$(dirname "$0")"
 folder=$(mktemp -d)
 declare -A pids=()
 finish() {
