@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// `Date: Tue, 15 Nov 1994 08:12:31 GMT` and its CRLF.
-const DATE_LINE_LEN: usize = 37;
+pub(crate) const DATE_LINE_LEN: usize = 37;
 
 const OK_LINE_LEN: usize = 17;
 

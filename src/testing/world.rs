@@ -21,7 +21,7 @@ use super::peer::{End, Outlook, Peer, Stage, Way};
 use super::random::Random;
 use super::script::Script;
 use crate::connection::Tick;
-use crate::date::DateLine;
+use crate::date::{DATE_LINE_LEN, DateLine};
 use crate::server::net::{Net, Ready, Token};
 use crate::server::offload::Pool;
 
@@ -548,7 +548,8 @@ impl World {
     fn check_date(&mut self, bytes: &[u8]) {
         let head = &bytes[..bytes.len().min(512)];
         let Some(at) = head.windows(8).position(|w| w == b"\r\nDate: ") else { return };
-        let line = &head[at + 2..];
+        // It may be cut off by the bound, or by the end of what is sent.
+        let Some(line) = head[at + 2..].get(..DATE_LINE_LEN) else { return };
         let right = self.seconds_seen.iter().any(|(_, second)| line.starts_with(DateLine::new(*second).as_bytes()));
         if !right {
             self.fail(|| format!("a date that was not within the last second: {}", line.escape_ascii()));
