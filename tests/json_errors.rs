@@ -30,7 +30,7 @@ routes! {
         GET  "/teapot"   => teapot(),
         GET  "/made"     => made(),
         GET  "/panic"    => fail(),
-        GET  "/work"     => work(later),
+        GET  "/jobs"     => work(later),
         GET  "/mine"     => mine(),
         POST "/small"    => small(body) [body_max = 4],
     }
@@ -137,7 +137,7 @@ fn a_pool_without_room_says_so_in_json() {
     let thread = std::thread::spawn(move || server.serve(Api, app()));
     let ask = || {
         let mut stream = TcpStream::connect(address).expect("a listener");
-        stream.write_all(b"GET /work HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("room");
+        stream.write_all(b"GET /jobs HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("room");
         stream
     };
     let read = |mut stream: TcpStream| {

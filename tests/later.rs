@@ -31,9 +31,9 @@ routes! {
         GET  "/panic"         => panic_with(later),
         GET  "/refuse/{kind}" => refuse(later, kind),
         GET  "/late-param/{n}" => late_param(later, n),
-        GET  "/work/{id}"     => work(later, id),
+        GET  "/jobs/{id}"     => work(later, id),
         GET  "/twice/{id}"    => twice(later, id),
-        GET  "/work-panic"    => work_panic(later),
+        GET  "/jobs-panic"    => work_panic(later),
         GET  "/fails"         => fails(later),
         GET  "/stream"        => stream(later),
         GET  "/stream-204"    => stream_204(later),
@@ -375,7 +375,7 @@ fn during_shutdown_a_late_answer_closes_its_connection() {
 
 #[test]
 fn work_is_done_elsewhere_and_answered_with_the_state() {
-    let answer = client().get("/work/21");
+    let answer = client().get("/jobs/21");
     assert_eq!((answer.text(), answer.field("x-done")), ("42", Some("1")));
 }
 
@@ -387,7 +387,7 @@ fn work_can_lead_to_more_work() {
 #[test]
 fn a_panic_in_the_work_answers_500() {
     let mut link = link();
-    link.send(&[get("/work-panic"), get("/now")].concat());
+    link.send(&[get("/jobs-panic"), get("/now")].concat());
     let answers = link.answers();
     assert_eq!((answers[0].status(), answers[1].text()), (500, "now 1"));
 }
@@ -399,10 +399,10 @@ fn work_whose_client_left_is_never_begun() {
     let (begun, ran) = mpsc::channel();
     client.state().begun = Some(begun);
     let mut link = client.connect();
-    link.send(&get("/work/1"));
+    link.send(&get("/jobs/1"));
     drop(link);
     let mut link = client.connect();
-    link.send(&get("/work/2"));
+    link.send(&get("/jobs/2"));
     link.work();
     assert_eq!(link.answers()[0].text(), "4");
     assert_eq!(ran.try_iter().collect::<Vec<_>>(), [2]);

@@ -8,12 +8,18 @@ use crate::request::{Body, Spans};
 const GET: Method = Method::Get;
 const POST: Method = Method::Post;
 
+/// A table of rows that can stand beside each other.
+#[track_caller]
+fn table<'t>(rows: &[(Method, &'t str)]) -> OwnedTable<'t> {
+    OwnedTable::new(rows).unwrap_or_else(|(at, fault)| panic!("{:?}: {fault}", rows[at]))
+}
+
 /// Checks which pattern takes a request and with which parameters, in both orders of the rows.
 #[track_caller]
 fn check(rows: &[(Method, &str)], method: Method, path: &str, expected: Option<(&str, &[&str])>) {
     let backwards: Vec<_> = rows.iter().rev().copied().collect();
     for rows in [rows, &backwards] {
-        let table = OwnedTable::new(rows).unwrap();
+        let table = table(rows);
         match (table.find(method, path), expected) {
             (Answered::Row(at, spans), Some((pattern, params))) => {
                 assert_eq!(rows[at].1, pattern, "{path} of {rows:?}");
@@ -35,7 +41,7 @@ fn check_get(patterns: &[&str], path: &str, expected: Option<(&str, &[&str])>) {
 /// Checks what is allowed on a path, as `Allow` lists it.
 #[track_caller]
 fn check_allow(rows: &[(Method, &str)], method: Method, path: &str, expected: &str) {
-    match OwnedTable::new(rows).unwrap().find(method, path) {
+    match table(rows).find(method, path) {
         Answered::Allow(allow) => {
             let names: Vec<_> = allow.iter().map(Method::as_str).collect();
             assert_eq!(names.join(", "), expected);
@@ -64,7 +70,7 @@ fn literals_of_every_length_are_told_apart() {
         for at in 1..=len {
             let mut other = pattern.clone().into_bytes();
             other[at] = b'!';
-            check_get(&[&pattern], std::str::from_utf8(&other).unwrap(), None);
+            check_get(&[&pattern], std::str::from_utf8(&other).expect("a byte of ASCII for another"), None);
         }
         let deeper = format!("{pattern}/{pattern}{pattern}", pattern = &pattern);
         let deeper = deeper.replace("//", "/");
@@ -157,7 +163,7 @@ fn allow_is_the_union_over_all_patterns_that_match() {
     check_allow(&rows, Method::Other, "/a/old", "GET, HEAD, PUT, OPTIONS");
     check_allow(&rows, GET, "/a/", "PUT, OPTIONS");
     check_allow(&rows, Method::Connect, "/b/x", "PATCH, OPTIONS");
-    assert_eq!(OwnedTable::new(&rows).unwrap().find(POST, "/c"), Answered::Nothing);
+    assert_eq!(table(&rows).find(POST, "/c"), Answered::Nothing);
 }
 
 #[test]
@@ -166,7 +172,7 @@ fn head_is_answered_from_get_unless_it_has_a_row() {
     check(&[(POST, "/")], Method::Head, "/", None);
     check_allow(&[(Method::Head, "/")], GET, "/", "HEAD, OPTIONS");
     let rows = [(GET, "/a"), (Method::Head, "/a"), (Method::Head, "/{x}")];
-    let table = OwnedTable::new(&rows).unwrap();
+    let table = table(&rows);
     assert!(matches!(table.find(Method::Head, "/a"), Answered::Row(1, _)));
     // The literal with GET is more specific than the parameter with HEAD.
     check(&[(GET, "/a"), (Method::Head, "/{x}")], Method::Head, "/a", Some(("/a", &[])));
@@ -227,7 +233,7 @@ fn two_rows_that_match_the_same_requests_are_refused() {
 
 #[test]
 fn an_empty_table_matches_nothing() {
-    assert_eq!(OwnedTable::new(&[]).unwrap().find(GET, "/"), Answered::Nothing);
+    assert_eq!(table(&[]).find(GET, "/"), Answered::Nothing);
 }
 
 #[test]
@@ -339,7 +345,7 @@ fn the_trie_agrees_with_the_oracle() {
                 (table, same) => panic!("seed {seed}: {rows:?}: {table:?}, expected {same:?}"),
             }
         }
-        let table = OwnedTable::new(&rows).unwrap();
+        let table = table(&rows);
         for _ in 0..60 {
             let path = random_path(&mut random);
             let method = [GET, Method::Head, Method::Options, POST, Method::NAMED[random.below(9)], Method::Other]

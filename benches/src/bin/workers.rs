@@ -18,7 +18,7 @@ use sprat_bench::stats::median;
 routes! {
     Api for () {
         GET "/"     => const text("Hello, World!"),
-        GET "/work" => work(),
+        GET "/jobs" => work(),
     }
 }
 
@@ -52,7 +52,7 @@ fn main() -> io::Result<()> {
         for turn in 0..2 {
             let workers = if round % 2 == 0 { turn } else { 1 - turn };
             let server = Worker::start(workers + 1)?;
-            for (kind, (target, depth)) in [("/", 16), ("/work", 1)].into_iter().enumerate() {
+            for (kind, (target, depth)) in [("/", 16), ("/jobs", 1)].into_iter().enumerate() {
                 outcomes[kind][workers].push(server.drive(target, depth, seconds)?);
             }
         }

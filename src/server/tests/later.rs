@@ -22,7 +22,7 @@ routes! {
     Api for App {
         GET "/now/{id}"   => now(id),
         GET "/keep/{id}"  => keep(later, id),
-        GET "/work/{id}"  => work(later, id),
+        GET "/jobs/{id}"  => work(later, id),
         GET "/slow/{ms}"  => slow(ms),
         GET "/slow-late/{ms}" => slow_late(later, ms),
         GET "/feed"       => feed(events),
@@ -205,7 +205,7 @@ fn letters_do_not_let_the_loop_wait() {
 #[test]
 fn work_beyond_the_queue_is_refused_and_the_rest_is_done_in_order() {
     let mut stage = Stage::new(Limits::DEFAULT, Offload { threads: 1, queue: 2, ..Offload::DEFAULT });
-    let peers: Vec<_> = (0..5).map(|id| stage.ask(&format!("/work/{id}"))).collect();
+    let peers: Vec<_> = (0..5).map(|id| stage.ask(&format!("/jobs/{id}"))).collect();
     for peer in &peers[3..] {
         let answer = peer.taken();
         assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("Retry-After: 1\r\n"), "{answer}");
@@ -219,7 +219,7 @@ fn work_beyond_the_queue_is_refused_and_the_rest_is_done_in_order() {
     }
     assert_eq!(stage.events.state_mut().ready, [0, 1, 2]);
     // A refused one may try again.
-    stage.send(&peers[4], &["/work/9".into()]);
+    stage.send(&peers[4], &["/jobs/9".into()]);
     stage.events.pool().run_one();
     stage.settle();
     assert_eq!(texts(&peers[4]), ["worked 9"]);
@@ -230,11 +230,11 @@ fn work_of_a_client_that_left_makes_room_and_is_never_begun() {
     let mut stage = Stage::new(Limits::DEFAULT, Offload { threads: 1, queue: 1, ..Offload::DEFAULT });
     let (begun, ran) = mpsc::channel();
     stage.events.state_mut().begun = Some(begun);
-    let leavers = [stage.ask("/work/1"), stage.ask("/work/2")];
+    let leavers = [stage.ask("/jobs/1"), stage.ask("/jobs/2")];
     for leaver in &leavers {
         stage.leave(leaver);
     }
-    let stayers = [stage.ask("/work/3"), stage.ask("/work/4")];
+    let stayers = [stage.ask("/jobs/3"), stage.ask("/jobs/4")];
     while stage.events.pool().run_one() {}
     stage.settle();
     assert_eq!(ran.try_iter().collect::<Vec<_>>(), [3, 4]);
@@ -245,7 +245,7 @@ fn work_of_a_client_that_left_makes_room_and_is_never_begun() {
 #[test]
 fn work_that_waits_too_long_is_refused() {
     let mut stage = Stage::new(Limits::DEFAULT, Offload { deadline: Duration::ZERO, ..Offload::DEFAULT });
-    let peer = stage.ask("/work/1");
+    let peer = stage.ask("/jobs/1");
     std::thread::sleep(Duration::from_millis(1));
     stage.events.pool().run_one();
     stage.settle();
@@ -257,7 +257,7 @@ fn work_that_waits_too_long_is_refused() {
 fn order_holds_on_a_connection_that_mixes_all_kinds() {
     let mut stage = Stage::plain();
     let peer = stage.connect();
-    stage.send(&peer, &["/now/1", "/work/2", "/now/3", "/keep/4", "/work/5", "/now/6"].map(String::from));
+    stage.send(&peer, &["/now/1", "/jobs/2", "/now/3", "/keep/4", "/jobs/5", "/now/6"].map(String::from));
     assert_eq!(texts(&peer), ["now 1"]);
     stage.events.pool().run_one();
     stage.settle();

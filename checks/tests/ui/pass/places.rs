@@ -17,7 +17,7 @@ mod inner {
                 GET "/here" => here(),
                 GET "/self" => self::here(),
                 GET "/up" => super::above(),
-                GET "/root" => crate::root(),
+                GET "/home" => crate::root(),
                 GET "/method" => State::method(),
             }
         }
@@ -108,7 +108,7 @@ fn main() {
         ("/a/here", "here"),
         ("/a/self", "here"),
         ("/a/up", "above"),
-        ("/b/c/root", "root"),
+        ("/b/c/home", "root"),
         ("/b/c/method", "method"),
         ("/twice/d/here", "here"),
         ("/twice/here", "here"),
