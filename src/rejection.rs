@@ -156,56 +156,46 @@ impl Respond for Rejection {
             response = response.field(name, value.as_bytes());
         }
         let Inner { error, message, path, .. } = &*self.0;
-        match error {
-            Some(error) => {
-                let body = json_body(error, message, path.as_deref());
-                if keep {
-                    response.keep(self);
-                }
-                response.content_type("application/json").body(&body)
-            }
-            None => {
-                let text = match path {
-                    None => message.clone(),
-                    Some(path) => Cow::Owned(format!("{path}: {message}")),
-                };
-                if keep {
-                    response.keep(self);
-                }
-                response.refuse(&text)
-            }
+        let (is_json, body) = match (error, path) {
+            (Some(error), path) => (true, Cow::Owned(json_body(error, message, path.as_deref()))),
+            (None, Some(path)) => (false, Cow::Owned(format!("{path}: {message}"))),
+            (None, None) => (false, message.clone()),
+        };
+        if keep {
+            response.keep(self);
         }
+        if is_json { response.content_type("application/json").text(&body) } else { response.refuse(&body) }
     }
 }
 
 /// `{"error":"code","message":"...","path":"..."}`, without what is empty.
-pub(crate) fn json_body(error: &str, message: &str, path: Option<&str>) -> Vec<u8> {
-    let mut body = Vec::with_capacity(128);
-    body.extend_from_slice(b"{\"error\":");
+pub(crate) fn json_body(error: &str, message: &str, path: Option<&str>) -> String {
+    let mut body = String::with_capacity(128);
+    body.push_str("{\"error\":");
     push_json_string(&mut body, error);
     if !message.is_empty() {
-        body.extend_from_slice(b",\"message\":");
+        body.push_str(",\"message\":");
         push_json_string(&mut body, message);
     }
     if let Some(path) = path {
-        body.extend_from_slice(b",\"path\":");
+        body.push_str(",\"path\":");
         push_json_string(&mut body, path);
     }
-    body.push(b'}');
+    body.push('}');
     body
 }
 
 /// `string` of RFC 8259 section 7. Here and not in `json`, because a build without that feature refuses too.
-fn push_json_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            0..0x20 => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-            _ => out.push(byte),
+fn push_json_string(out: &mut String, text: &str) {
+    out.push('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => out.extend(['\\', letter]),
+            '\0'..' ' => out.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            _ => out.push(letter),
         }
     }
-    out.push(b'"');
+    out.push('"');
 }
 
 /// The reason of a status as a code, `content_too_large`; or, for one without a reason, `error`.

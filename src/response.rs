@@ -272,27 +272,24 @@ impl<'r> Response<'r> {
         Ok(Sent(PhantomData))
     }
 
-    /// Finishes an answer whose wire bytes were made at compile time, with the fields that were given.
-    #[cold]
-    pub(crate) fn constant_with_fields(self, constant: &Constant) -> Sent<'r> {
-        let out = &mut self.output.bytes;
-        out.extend_from_slice(constant.head);
-        out.extend_from_slice(&self.output.field_lines);
-        self.output.field_lines.clear();
-        out.extend_from_slice(self.output.date.as_bytes());
-        out.extend_from_slice(connection_line(self.facts));
-        out.extend_from_slice(b"\r\n");
-        if !self.facts.head_only {
-            out.extend_from_slice(constant.content);
-        }
-        Sent(PhantomData)
-    }
-
     /// Finishes an answer whose wire bytes were made at compile time.
     #[inline]
     pub(crate) fn constant(self, constant: &Constant) -> Sent<'r> {
+        self.output.bytes.extend_from_slice(constant.head);
+        self.end_constant(constant)
+    }
+
+    /// The same, with the fields that were given.
+    #[cold]
+    pub(crate) fn constant_with_fields(self, constant: &Constant) -> Sent<'r> {
+        self.output.bytes.extend_from_slice(constant.head);
+        self.output.bytes.append(&mut self.output.field_lines);
+        self.end_constant(constant)
+    }
+
+    #[inline]
+    fn end_constant(self, constant: &Constant) -> Sent<'r> {
         let out = &mut self.output.bytes;
-        out.extend_from_slice(constant.head);
         out.extend_from_slice(self.output.date.as_bytes());
         out.extend_from_slice(connection_line(self.facts));
         out.extend_from_slice(b"\r\n");
@@ -398,8 +395,7 @@ impl<'r> Response<'r> {
             return self.text(sentence);
         }
         let code = rejection::code_of(self.status.unwrap_or(Status::INTERNAL_SERVER_ERROR));
-        let body = rejection::json_body(&code, sentence, None);
-        self.content_type("application/json").body(&body)
+        self.content_type("application/json").text(&rejection::json_body(&code, sentence, None))
     }
 
     /// 405 with `Allow` (RFC 9110 15.5.6).

@@ -660,7 +660,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     fn accept_waiting(&mut self) {
-        if !self.accept.pending || !self.accept.open {
+        if !self.accept.open {
             return;
         }
         if self.accept.paused_until.is_some_and(|until| self.now < until) {
