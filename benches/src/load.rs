@@ -131,6 +131,53 @@ pub struct Outcome {
     pub herd: Option<Herd>,
 }
 
+/// The figures that tables show: none where there was too little to tell.
+impl Outcome {
+    /// The server's microseconds of CPU for each request.
+    pub fn server_us(&self) -> Option<f64> {
+        self.per_request(self.server.as_ref()?.cpu_s())
+    }
+
+    /// The part of it in user space.
+    pub fn user_us(&self) -> Option<f64> {
+        self.per_request(self.server.as_ref()?.user_s)
+    }
+
+    /// The client's.
+    pub fn client_us(&self) -> Option<f64> {
+        self.per_request(self.client.cpu_s())
+    }
+
+    fn per_request(&self, seconds: f64) -> Option<f64> {
+        (self.requests > 0).then(|| seconds * 1e6 / self.requests as f64)
+    }
+
+    /// Right answers a second.
+    pub fn rate(&self) -> Option<f64> {
+        (self.requests > 0).then_some(self.per_second)
+    }
+
+    /// Microseconds from sending to answer, on average.
+    pub fn mean_us(&self) -> Option<f64> {
+        (self.requests > 0).then_some(self.latency.mean)
+    }
+
+    /// Microseconds that 99 of 100 answers took at most, if there were enough of them to tell.
+    pub fn p99_us(&self) -> Option<f64> {
+        (self.requests >= 1000).then_some(self.latency.p99)
+    }
+
+    /// Microseconds that 999 of 1,000 answers took at most, if there were enough of them to tell.
+    pub fn p999_us(&self) -> Option<f64> {
+        (self.requests >= 10_000).then_some(self.latency.p999)
+    }
+
+    /// The most MiB that were resident in the server.
+    pub fn peak_mib(&self) -> Option<f64> {
+        self.server.as_ref().map(|spent| spent.peak_bytes as f64 / 1_048_576.0)
+    }
+}
+
 /// Connections that were held idle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Herd {

@@ -169,48 +169,44 @@ impl Data {
     }
 }
 
-/// The server's microseconds of CPU for each request.
+/// See [`Outcome::server_us`](crate::load::Outcome::server_us), and so on: the same, of a row.
 pub fn cpu_us(row: &Row) -> Option<f64> {
-    per_request(row, row.outcome.server.as_ref()?.cpu_s())
+    row.outcome.server_us()
 }
 
-/// The part of it in user space.
+/// [`Outcome::user_us`](crate::load::Outcome::user_us).
 pub fn user_us(row: &Row) -> Option<f64> {
-    per_request(row, row.outcome.server.as_ref()?.user_s)
+    row.outcome.user_us()
 }
 
-/// The client's.
+/// [`Outcome::client_us`](crate::load::Outcome::client_us).
 pub fn client_us(row: &Row) -> Option<f64> {
-    per_request(row, row.outcome.client.cpu_s())
+    row.outcome.client_us()
 }
 
-fn per_request(row: &Row, seconds: f64) -> Option<f64> {
-    (row.outcome.requests > 0).then(|| seconds * 1e6 / row.outcome.requests as f64)
-}
-
-/// Right answers a second.
+/// [`Outcome::rate`](crate::load::Outcome::rate).
 pub fn per_second(row: &Row) -> Option<f64> {
-    (row.outcome.requests > 0).then_some(row.outcome.per_second)
+    row.outcome.rate()
 }
 
-/// Microseconds from sending to answer, on average.
+/// [`Outcome::mean_us`](crate::load::Outcome::mean_us).
 pub fn mean_us(row: &Row) -> Option<f64> {
-    (row.outcome.requests > 0).then_some(row.outcome.latency.mean)
+    row.outcome.mean_us()
 }
 
-/// Microseconds that 99 of 100 answers took at most, if there were enough of them to tell.
+/// [`Outcome::p99_us`](crate::load::Outcome::p99_us).
 pub fn p99_us(row: &Row) -> Option<f64> {
-    (row.outcome.requests >= 1000).then_some(row.outcome.latency.p99)
+    row.outcome.p99_us()
 }
 
-/// Microseconds that 999 of 1,000 answers took at most, if there were enough of them to tell.
+/// [`Outcome::p999_us`](crate::load::Outcome::p999_us).
 pub fn p999_us(row: &Row) -> Option<f64> {
-    (row.outcome.requests >= 10_000).then_some(row.outcome.latency.p999)
+    row.outcome.p999_us()
 }
 
-/// The most MiB that were resident.
+/// [`Outcome::peak_mib`](crate::load::Outcome::peak_mib).
 pub fn peak_mib(row: &Row) -> Option<f64> {
-    row.outcome.server.as_ref().map(|spent| spent.peak_bytes as f64 / 1_048_576.0)
+    row.outcome.peak_mib()
 }
 
 /// Bytes by which the server grew for each connection of the herd.

@@ -81,30 +81,22 @@ impl Row {
         let cell = |figure: fn(&Outcome) -> Option<f64>, write: fn(f64) -> String| {
             of(figure).map_or("–".to_owned(), |median| write(median.value))
         };
-        let per_second: fn(&Outcome) -> Option<f64> = |outcome| Some(outcome.per_second);
-        let per_request =
-            |seconds: f64, outcome: &Outcome| (outcome.requests > 0).then(|| 1e6 * seconds / outcome.requests as f64);
-        let server: Vec<f64> =
-            self.outcomes.iter().filter_map(|outcome| per_request(outcome.server.as_ref()?.cpu_s(), outcome)).collect();
-        let client: Vec<f64> =
-            self.outcomes.iter().filter_map(|outcome| per_request(outcome.client.cpu_s(), outcome)).collect();
-        let micros = |figures: &[f64]| median(figures).map_or("–".to_owned(), |median| micro(median.value));
-        let range = of(per_second)
+        let range = of(Outcome::rate)
             .map_or(String::new(), |median| format!("{} to {}", grouped(median.low), grouped(median.high)));
         let errors: u64 = self.outcomes.iter().map(|outcome| outcome.errors.total()).sum();
         vec![
             self.mode.to_owned(),
             self.at.clone(),
-            cell(per_second, plain),
+            cell(Outcome::rate, plain),
             range,
-            cell(|outcome| Some(outcome.latency.mean), duration),
+            cell(Outcome::mean_us, duration),
             cell(|outcome| Some(outcome.latency.p50), duration),
-            cell(|outcome| Some(outcome.latency.p99), duration),
-            cell(|outcome| Some(outcome.latency.p999), duration),
+            cell(Outcome::p99_us, duration),
+            cell(Outcome::p999_us, duration),
             cell(|outcome| Some(outcome.latency.max), duration),
-            micros(&server),
-            micros(&client),
-            cell(|outcome| Some(outcome.server.as_ref()?.peak_bytes as f64 / f64::from(1 << 20)), plain),
+            cell(Outcome::server_us, micro),
+            cell(Outcome::client_us, micro),
+            cell(Outcome::peak_mib, plain),
             self.outcomes.len().to_string(),
             errors.to_string(),
         ]
