@@ -110,11 +110,6 @@ impl Output {
         self.field_lines.clone_from(&self.common_lines);
     }
 
-    /// Whether there are such lines.
-    pub(crate) fn has_common(&self) -> bool {
-        !self.common_lines.is_empty()
-    }
-
     /// Such lines, to be kept for an answer that comes later.
     #[cold]
     pub(crate) fn common(&self) -> Box<[u8]> {

@@ -272,25 +272,15 @@ impl<'r> Response<'r> {
         Ok(Sent(PhantomData))
     }
 
-    /// Finishes an answer whose wire bytes were made at compile time.
+    /// Finishes an answer whose wire bytes were made at compile time. It has only the fields that all answers have.
     #[inline]
     pub(crate) fn constant(self, constant: &Constant) -> Sent<'r> {
-        self.output.bytes.extend_from_slice(constant.head);
-        self.end_constant(constant)
-    }
-
-    /// The same, with the fields that were given.
-    #[cold]
-    pub(crate) fn constant_with_fields(self, constant: &Constant) -> Sent<'r> {
-        self.output.bytes.extend_from_slice(constant.head);
-        self.output.bytes.append(&mut self.output.field_lines);
-        self.end_constant(constant)
-    }
-
-    #[inline]
-    fn end_constant(self, constant: &Constant) -> Sent<'r> {
-        let out = &mut self.output.bytes;
-        out.extend_from_slice(self.output.date.as_bytes());
+        let Output { bytes: out, date, field_lines, .. } = &mut *self.output;
+        out.extend_from_slice(constant.head);
+        if !field_lines.is_empty() {
+            out.append(field_lines);
+        }
+        out.extend_from_slice(date.as_bytes());
         out.extend_from_slice(connection_line(self.facts));
         out.extend_from_slice(b"\r\n");
         if !self.facts.head_only {

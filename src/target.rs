@@ -52,6 +52,20 @@ pub(crate) fn is_plain(head: &Head<'_>, host: Option<&[u8]>) -> bool {
         && head.method != Method::Connect
 }
 
+/// Reads the request-target of a head into a place of the caller's, where it stays: a copy of it is not cheap. `host` is
+/// as for [`read`].
+#[inline(always)]
+pub(crate) fn read_into<'p, 'r>(
+    head: &Head<'r>,
+    host: Option<&[u8]>,
+    place: &'p mut Option<Target<'r>>,
+) -> Result<&'p Target<'r>, Reject> {
+    match is_plain(head, host) {
+        true => Ok(place.insert(Target::plain(head.target))),
+        false => Ok(place.insert(read(head, host)?)),
+    }
+}
+
 /// Reads the request-target of a head. `host` is its Host field, whose grammar [`check_host`] knows.
 #[inline(never)]
 pub(crate) fn read<'r>(head: &Head<'r>, host: Option<&[u8]>) -> Result<Target<'r>, Reject> {

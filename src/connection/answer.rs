@@ -14,7 +14,7 @@ use crate::reject::Reject;
 use crate::rejection::Rejection;
 use crate::request::{Body, Params, Parts, Received, Request, Spans};
 use crate::response::{self, Asked, Facts, METHOD_NOT_ALLOWED, Mapped, NO_ROUTE, Refusing, Respond, Response, Sent};
-use crate::route::{Answer, Call, Found, MapErrors, Routes, Row};
+use crate::route::{Call, Found, MapErrors, Routes, Row};
 use crate::status::Status;
 use crate::target::{self, Form, Target};
 
@@ -328,7 +328,7 @@ impl Connection {
         self.pass_over(unread, received, turn)
     }
 
-    /// Answers a request that no row is for, in a table that has a mapper or a policy.
+    /// Answers a request that no row is for.
     #[cold]
     #[inline(never)]
     pub(super) fn answer_missing<S>(
@@ -340,6 +340,14 @@ impl Connection {
         received: usize,
         turn: &mut Turn<'_, S>,
     ) -> Served {
+        if !turn.routes.has_options() {
+            // Not as below: a refusal that nobody says in other words costs no allocation.
+            return self.answer_early(decision, facts, received, turn, |response| match missing {
+                Found::Options(allow) => response.options(allow),
+                Found::MethodNotAllowed(allow) => response.method_not_allowed(allow),
+                _ => response.no_route(),
+            });
+        }
         let Target { path, escaped, .. } = request.0.target;
         let preflight = cors::preflighted(request);
         let lines = turn.workspace.output.common_mut();
@@ -363,37 +371,6 @@ impl Connection {
                 self.answer_early(decision, facts, received, turn, |response| response.options(allow))
             }
             (None, _) => unreachable!("a row is missing that is there"),
-        };
-        turn.workspace.output.clear_common();
-        served
-    }
-
-    /// As [`serve_asked`](Connection::serve_asked), for a row with a policy.
-    #[cold]
-    #[inline(never)]
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn serve_with_cors<S>(
-        &mut self,
-        cors: &'static dyn CrossOrigin,
-        row: &'static Row<S>,
-        asked: &Received<'_>,
-        decision: &Decision,
-        rest: &mut [u8],
-        received: usize,
-        turn: &mut Turn<'_, S>,
-    ) -> Served {
-        let request = Request(asked);
-        let facts = self.facts(asked.head, decision, turn);
-        if cors::preflighted(request).is_some() {
-            let allow = turn.routes.allow(asked.target.path, asked.target.escaped);
-            return self.answer_missing(Found::Options(allow), request, decision, facts, received, turn);
-        }
-        begin_cors(cors, request, &mut turn.workspace.output);
-        let served = match &row.answer {
-            Answer::Constant(constant) => {
-                self.answer_early(decision, facts, received, turn, |response| response.constant_with_fields(constant))
-            }
-            Answer::Handler { .. } => self.serve_asked_seldom(asked, decision, rest, received, turn),
         };
         turn.workspace.output.clear_common();
         served

@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::answer::{Parsed, begin_cors, find, has_no_room_for, params, run, unread, with_head};
 use super::{BETWEEN, CONTINUE, CloseReason, Connection, Pace, Phase, Receiving, Served, Skipping, Tick, Turn, Unread};
 use crate::chunked::Decoder;
+use crate::cors;
 use crate::framing::{self, Decision, Framing};
 use crate::head::{self, Known, SLOTS_READY};
 use crate::held::Held;
@@ -17,8 +18,8 @@ use crate::proxy::{self, Proxied};
 use crate::reject::Reject;
 use crate::request::{Received, Request, Spans};
 use crate::response::Facts;
-use crate::route::{Answer, Found};
-use crate::target::{self, Target};
+use crate::route::{Answer, Found, Row};
+use crate::target;
 
 impl Connection {
     /// Serves from the connection's own buffer. `fresh` bytes of it are new.
@@ -212,14 +213,8 @@ impl Connection {
             return None;
         }
         turn.workspace.check_host(known.host).ok()?;
-        let (plain, unusual);
-        let target = if target::is_plain(&head, known.host) {
-            plain = Target::plain(head.target);
-            &plain
-        } else {
-            unusual = target::read(&head, known.host).ok()?;
-            &unusual
-        };
+        let mut target = None;
+        let target = target::read_into(&head, known.host, &mut target).ok()?;
         let asked = self.received(&head, &known, target, &decision, turn);
         self.serve_asked(&asked, &decision, &mut [], 0, turn);
         Some(head_len)
@@ -248,14 +243,8 @@ impl Connection {
             return None;
         }
         turn.workspace.check_host(known.host).ok()?;
-        let (plain, unusual);
-        let target = if target::is_plain(&head, known.host) {
-            plain = Target::plain(head.target);
-            &plain
-        } else {
-            unusual = target::read(&head, known.host).ok()?;
-            &unusual
-        };
+        let mut target = None;
+        let target = target::read_into(&head, known.host, &mut target).ok()?;
         let asked = self.received(&head, &known, target, &decision, turn);
         match self.serve_asked(&asked, &decision, rest, received, turn) {
             Served::Body(used) => Some(head_len + used),
@@ -303,19 +292,6 @@ impl Connection {
         }
     }
 
-    /// As [`serve_asked`](Connection::serve_asked), which is inlined where requests are whole on arrival.
-    #[inline(never)]
-    pub(super) fn serve_asked_seldom<S>(
-        &mut self,
-        asked: &Received<'_>,
-        decision: &Decision,
-        rest: &mut [u8],
-        received: usize,
-        turn: &mut Turn<'_, S>,
-    ) -> Served {
-        self.serve_asked(asked, decision, rest, received, turn)
-    }
-
     /// One request whose head is parsed: route, guards, body, handler. `rest` follows the head, and `received` bytes
     /// of it are there.
     #[inline(always)]
@@ -327,28 +303,102 @@ impl Connection {
         received: usize,
         turn: &mut Turn<'_, S>,
     ) -> Served {
-        let request = Request(asked);
         let facts = self.facts(asked.head, decision, turn);
         let mut spans = Spans::default();
-        let row = match find(request, &mut spans, turn.routes) {
-            Ok(Found::Row(row)) => row,
-            Ok(missing) if turn.routes.has_options() => {
-                return self.answer_missing(missing, request, decision, facts, received, turn);
+        match self.find_row(asked, decision, facts, received, &mut spans, turn) {
+            Ok(row) if row.cors.is_none() => {
+                self.serve_row(row, &mut spans, asked, decision, facts, rest, received, turn)
             }
-            Ok(missing) => {
-                return self.answer_early(decision, facts, received, turn, |response| match missing {
-                    Found::Options(allow) => response.options(allow),
-                    Found::MethodNotAllowed(allow) => response.method_not_allowed(allow),
-                    _ => response.no_route(),
-                });
-            }
-            Err(reject) => return self.refused(reject, facts.head_only, turn),
-        };
-        if let Some(cors) = row.cors
-            && !turn.workspace.output.has_common()
-        {
-            return self.serve_with_cors(cors(), row, asked, decision, rest, received, turn);
+            Ok(row) => self.serve_row_seldom(row, &mut spans, asked, decision, facts, rest, received, turn),
+            Err(served) => served,
         }
+    }
+
+    /// As [`serve_asked`](Connection::serve_asked), which is inlined where requests are whole on arrival.
+    #[inline(never)]
+    fn serve_asked_seldom<S>(
+        &mut self,
+        asked: &Received<'_>,
+        decision: &Decision,
+        rest: &mut [u8],
+        received: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        let facts = self.facts(asked.head, decision, turn);
+        let mut spans = Spans::default();
+        match self.find_row(asked, decision, facts, received, &mut spans, turn) {
+            Ok(row) => self.serve_row_seldom(row, &mut spans, asked, decision, facts, rest, received, turn),
+            Err(served) => served,
+        }
+    }
+
+    /// The row for a request, or what was answered because there is none.
+    #[inline(always)]
+    fn find_row<S>(
+        &mut self,
+        asked: &Received<'_>,
+        decision: &Decision,
+        facts: Facts,
+        received: usize,
+        spans: &mut Spans,
+        turn: &mut Turn<'_, S>,
+    ) -> Result<&'static Row<S>, Served> {
+        let request = Request(asked);
+        match find(request, spans, turn.routes) {
+            Ok(Found::Row(row)) => Ok(row),
+            Ok(missing) => Err(self.answer_missing(missing, request, decision, facts, received, turn)),
+            Err(reject) => Err(self.refused(reject, facts.head_only, turn)),
+        }
+    }
+
+    /// As [`serve_row`](Connection::serve_row), out of line, and with the policy of the row if it has one.
+    #[cold]
+    #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "what `serve_row` takes")]
+    fn serve_row_seldom<S>(
+        &mut self,
+        row: &'static Row<S>,
+        spans: &mut Spans,
+        asked: &Received<'_>,
+        decision: &Decision,
+        facts: Facts,
+        rest: &mut [u8],
+        received: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        if let Some(cors) = row.cors {
+            let request = Request(asked);
+            if cors::preflighted(request).is_some() {
+                let allow = turn.routes.allow(asked.target.path, asked.target.escaped);
+                return self.answer_missing(Found::Options(allow), request, decision, facts, received, turn);
+            }
+            begin_cors(cors(), request, &mut turn.workspace.output);
+        }
+        let served = self.serve_row(row, spans, asked, decision, facts, rest, received, turn);
+        if row.cors.is_some() {
+            turn.workspace.output.clear_common();
+        }
+        served
+    }
+
+    /// One request whose row is found: guards, body, handler.
+    #[inline(always)]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each in a register or in its place; a struct of them would be built for each request"
+    )]
+    fn serve_row<S>(
+        &mut self,
+        row: &'static Row<S>,
+        spans: &mut Spans,
+        asked: &Received<'_>,
+        decision: &Decision,
+        facts: Facts,
+        rest: &mut [u8],
+        received: usize,
+        turn: &mut Turn<'_, S>,
+    ) -> Served {
+        let request = Request(asked);
         let (check, call) = match &row.answer {
             Answer::Handler { check, call } => (*check, *call),
             Answer::Constant(constant) => {
@@ -359,7 +409,7 @@ impl Connection {
         let wants_body = match check {
             None => false,
             Some(check) => {
-                let mut spans = spans;
+                let mut spans = *spans;
                 let params = params(row, request.0.target, &mut spans, &mut turn.workspace.decoded);
                 let state = &mut *turn.state;
                 match catch_unwind(AssertUnwindSafe(|| check(&request, &params, state))) {
@@ -374,7 +424,7 @@ impl Connection {
         if !wants_body {
             let unread = unread(decision, turn.limits);
             let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
-            let wish = run(row, call, request, &mut spans, (&mut [], 0), facts, turn);
+            let wish = run(row, call, request, spans, (&mut [], 0), facts, turn);
             self.finish(wish, facts, decision.framing != Framing::NoBody, unread == Unread::Close, turn);
             return self.pass_over(unread, received, turn);
         }
@@ -404,7 +454,7 @@ impl Connection {
                 Receiving { head_len: 0, decision: *decision, body_bytes_max, decoder, content_end: content_len, pace };
             return Served::Waits(Box::new(receiving));
         };
-        let wish = run(row, call, request, &mut spans, (rest, content_len), facts, turn);
+        let wish = run(row, call, request, spans, (rest, content_len), facts, turn);
         self.finish(wish, facts, false, false, turn);
         Served::Body(body_len)
     }
