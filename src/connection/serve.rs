@@ -443,20 +443,32 @@ impl Connection {
             },
         };
         let Some(body_len) = body_len else {
-            if decision.expects_continue && received == 0 {
-                if has_no_room_for(content_len, turn) {
-                    return self.refused_by(row.errors, Reject::BodiesTooLarge, facts.head_only, turn);
-                }
-                turn.workspace.output.bytes.extend_from_slice(CONTINUE);
-            }
-            let pace = Pace { started: turn.now, received: received as u64 };
-            let receiving =
-                Receiving { head_len: 0, decision: *decision, body_bytes_max, decoder, content_end: content_len, pace };
-            return Served::Waits(Box::new(receiving));
+            let receiving = Receiving {
+                head_len: 0,
+                decision: *decision,
+                body_bytes_max,
+                decoder,
+                content_end: content_len,
+                pace: Pace { started: turn.now, received: received as u64 },
+            };
+            return self.begin_body(row, receiving, facts, turn);
         };
         let wish = run(row, call, request, spans, (rest, content_len), facts, turn);
         self.finish(wish, facts, false, false, turn);
         Served::Body(body_len)
+    }
+
+    /// The handler waits for a body that is not whole. Lengths count from the start of the body.
+    #[cold]
+    #[inline(never)]
+    fn begin_body<S>(&mut self, row: &Row<S>, receiving: Receiving, facts: Facts, turn: &mut Turn<'_, S>) -> Served {
+        if receiving.decision.expects_continue && receiving.pace.received == 0 {
+            if has_no_room_for(receiving.content_end, turn) {
+                return self.refused_by(row.errors, Reject::BodiesTooLarge, facts.head_only, turn);
+            }
+            turn.workspace.output.bytes.extend_from_slice(CONTINUE);
+        }
+        Served::Waits(Box::new(receiving))
     }
 
     /// Goes on with a body. Returns the bounds of what is left, and whether there is something to go on with.
