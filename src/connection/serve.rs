@@ -421,41 +421,43 @@ impl Connection {
                 }
             }
         };
-        if !wants_body {
+        // What the handler gets of a body, and what becomes of the rest: nothing, where it wants all.
+        let (content, facts, unread, body_len) = if wants_body {
+            let body_bytes_max = row.body_bytes_max.unwrap_or(turn.limits.body_bytes_max);
+            let mut decoder = Decoder::new();
+            // Where the content ends, counted from the start of the body, and, if the body is whole, where it ends.
+            let (content_len, body_len) = match decision.framing {
+                Framing::NoBody => (0, Some(0)),
+                Framing::Length(len) => match usize::try_from(len) {
+                    Ok(len) if len <= body_bytes_max => (len, (len <= received).then_some(len)),
+                    _ => return self.refused_by(row.errors, Reject::BodyTooLarge, facts.head_only, turn),
+                },
+                Framing::Chunked => match decoder.decode(&mut rest[..received], 0, 0, body_bytes_max, turn.limits) {
+                    Ok(decoded) => (decoded.content_end, decoded.done.then_some(decoded.raw_start)),
+                    Err(reject) => return self.refused_by(row.errors, reject, facts.head_only, turn),
+                },
+            };
+            let Some(body_len) = body_len else {
+                let receiving = Receiving {
+                    head_len: 0,
+                    decision: *decision,
+                    body_bytes_max,
+                    decoder,
+                    content_end: content_len,
+                    pace: Pace { started: turn.now, received: received as u64 },
+                };
+                return self.begin_body(row, receiving, facts, turn);
+            };
+            ((rest, content_len), facts, Unread::Nothing, body_len)
+        } else {
             let unread = unread(decision, turn.limits);
             let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
-            let wish = run(row, call, request, spans, (&mut [], 0), facts, turn);
-            self.finish(wish, facts, decision.framing != Framing::NoBody, unread == Unread::Close, turn);
-            return self.pass_over(unread, received, turn);
-        }
-        let body_bytes_max = row.body_bytes_max.unwrap_or(turn.limits.body_bytes_max);
-        let mut decoder = Decoder::new();
-        // Where the content ends, counted from the start of the body, and, if the body is whole, where it ends.
-        let (content_len, body_len) = match decision.framing {
-            Framing::NoBody => (0, Some(0)),
-            Framing::Length(len) => match usize::try_from(len) {
-                Ok(len) if len <= body_bytes_max => (len, (len <= received).then_some(len)),
-                _ => return self.refused_by(row.errors, Reject::BodyTooLarge, facts.head_only, turn),
-            },
-            Framing::Chunked => match decoder.decode(&mut rest[..received], 0, 0, body_bytes_max, turn.limits) {
-                Ok(decoded) => (decoded.content_end, decoded.done.then_some(decoded.raw_start)),
-                Err(reject) => return self.refused_by(row.errors, reject, facts.head_only, turn),
-            },
+            ((&mut [][..], 0), facts, unread, 0)
         };
-        let Some(body_len) = body_len else {
-            let receiving = Receiving {
-                head_len: 0,
-                decision: *decision,
-                body_bytes_max,
-                decoder,
-                content_end: content_len,
-                pace: Pace { started: turn.now, received: received as u64 },
-            };
-            return self.begin_body(row, receiving, facts, turn);
-        };
-        let wish = run(row, call, request, spans, (rest, content_len), facts, turn);
-        self.finish(wish, facts, false, false, turn);
-        Served::Body(body_len)
+        let wish = run(row, call, request, spans, content, facts, turn);
+        let linger = !wants_body && decision.framing != Framing::NoBody;
+        self.finish(wish, facts, linger, unread == Unread::Close, turn);
+        if unread == Unread::Nothing { Served::Body(body_len) } else { self.pass_over(unread, received, turn) }
     }
 
     /// The handler waits for a body that is not whole. Lengths count from the start of the body.
