@@ -97,8 +97,8 @@
 ///
 /// What a request is refused with is a [`Rejection`](crate::Rejection). On its own it answers with a line of text, or
 /// with JSON if it comes from an extractor that speaks JSON. So without more a JSON route answers a bad path parameter, a
-/// body beyond `body_max` and a wrong method with text: none of these know what the row is for. With
-/// [`Server::json_errors`](crate::Server::json_errors) all of them are JSON of one form; with a mapper, what you like.
+/// body beyond `body_max` and a wrong method with text: none of these know what the row is for. With a mapper they are
+/// what you like; [`Rejection::into_json`](crate::Rejection::into_json) makes JSON of one form of all of them.
 ///
 /// A mapper is called for every answer that no handler made, and for each [`Rejection`](crate::Rejection), bare
 /// [`Status`](crate::Status) from 400 on and `None` that a handler returns:

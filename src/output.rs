@@ -46,8 +46,6 @@ pub(crate) struct Output {
     /// The value that was just written as an answer, if it can be said in other words. What it is, `response` knows.
     pub(crate) source: Option<Box<dyn Any + Send>>,
     pub(crate) date: DateLine,
-    /// What the core has to say against a request is said as JSON.
-    pub(crate) json_errors: bool,
     /// Why an answer could not be written as its handler wanted it, until somebody is told.
     pub(crate) fault: Option<&'static str>,
 }
@@ -69,7 +67,6 @@ impl Output {
             common_lines: Vec::new(),
             source: None,
             date: DateLine::new(unix_seconds),
-            json_errors: false,
             fault: None,
         }
     }

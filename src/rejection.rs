@@ -34,7 +34,8 @@ struct Inner {
 }
 
 impl Rejection {
-    /// A refusal whose body is `message` as text/plain, or as JSON where [all errors are](crate::Server::json_errors).
+    /// A refusal whose body is `message` as text/plain, unless a mapper says it otherwise; see
+    /// [`into_json`](Rejection::into_json).
     #[cold]
     pub fn text(status: Status, message: impl Into<Cow<'static, str>>) -> Rejection {
         let (error, path, detail, fields) = (None, None, None, Vec::new());
@@ -164,12 +165,15 @@ impl Respond for Rejection {
         if keep {
             response.keep(self);
         }
-        if is_json { response.content_type("application/json").text(&body) } else { response.refuse(&body) }
+        if is_json {
+            response = response.content_type("application/json");
+        }
+        response.text(&body)
     }
 }
 
 /// `{"error":"code","message":"...","path":"..."}`, without what is empty.
-pub(crate) fn json_body(error: &str, message: &str, path: Option<&str>) -> String {
+fn json_body(error: &str, message: &str, path: Option<&str>) -> String {
     let mut body = String::with_capacity(128);
     body.push_str("{\"error\":");
     push_json_string(&mut body, error);
@@ -199,7 +203,7 @@ fn push_json_string(out: &mut String, text: &str) {
 }
 
 /// The reason of a status as a code, `content_too_large`; or, for one without a reason, `error`.
-pub(crate) fn code_of(status: Status) -> String {
+fn code_of(status: Status) -> String {
     match status.reason() {
         "Unknown" => "error".to_owned(),
         reason => reason.to_ascii_lowercase().replace(['-', ' '], "_"),

@@ -12,7 +12,7 @@ use crate::head::is_token_byte;
 use crate::method::Methods;
 use crate::output::{Borrowed, COPY_BYTES_MAX, Mark, Output};
 use crate::reject::Reject;
-use crate::rejection::{self, Rejection};
+use crate::rejection::Rejection;
 use crate::status::Status;
 
 /// What the request decides about its answer.
@@ -375,27 +375,17 @@ impl<'r> Response<'r> {
         if self.is_untouched() {
             *self.asked = Asked::Refused(status, sentence);
         }
-        self.status(status).refuse(sentence)
-    }
-
-    /// Finishes with what is wrong, as text or as the server says its errors; see `Server::json_errors`.
-    #[cold]
-    pub(crate) fn refuse(self, sentence: &str) -> Sent<'r> {
-        if !self.output.json_errors {
-            return self.text(sentence);
-        }
-        let code = rejection::code_of(self.status.unwrap_or(Status::INTERNAL_SERVER_ERROR));
-        self.content_type("application/json").text(&rejection::json_body(&code, sentence, None))
+        self.status(status).text(sentence)
     }
 
     /// 405 with `Allow` (RFC 9110 15.5.6).
     pub(crate) fn method_not_allowed(self, allow: Methods) -> Sent<'r> {
-        self.allow(allow).status(Status::METHOD_NOT_ALLOWED).refuse(METHOD_NOT_ALLOWED)
+        self.allow(allow).status(Status::METHOD_NOT_ALLOWED).text(METHOD_NOT_ALLOWED)
     }
 
     /// 404: no pattern matches.
     pub(crate) fn no_route(self) -> Sent<'r> {
-        self.status(Status::NOT_FOUND).refuse(NO_ROUTE)
+        self.status(Status::NOT_FOUND).text(NO_ROUTE)
     }
 
     /// The answer to OPTIONS that a table gives by itself: 204 with `Allow`.

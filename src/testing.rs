@@ -100,13 +100,6 @@ impl<S: 'static> Client<S> {
         self
     }
 
-    /// The same client of a server with [`Server::json_errors`](crate::Server::json_errors).
-    #[must_use]
-    pub fn with_json_errors(mut self) -> Client<S> {
-        self.workspace.output.json_errors = true;
-        self
-    }
-
     /// From now on offloaded work waits for [`Link::work`].
     pub fn hold_work(&mut self) {
         self.holds_work = true;

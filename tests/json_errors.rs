@@ -1,4 +1,4 @@
-//! What the server says against a request on its own account, said as JSON.
+//! A table that has all refusals said as JSON, also those that the server makes on its own account.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -23,8 +23,18 @@ impl LimitedBy<App> for Once {
 
 static GATE: AtomicBool = AtomicBool::new(false);
 
+fn in_json(_: &mut App, error: Rejection) -> Rejection {
+    error.into_json()
+}
+
 routes! {
-    Api for App {
+    Plain for App {
+        GET "/id/{id}" => id(id),
+    }
+}
+
+routes! {
+    Api for App [errors = in_json] {
         GET  "/id/{id}"  => id(id),
         GET  "/limited"  => limited(limit),
         GET  "/teapot"   => teapot(),
@@ -78,7 +88,7 @@ fn app() -> App {
 }
 
 fn client() -> Client<App> {
-    Client::new(Api, app()).with_json_errors().with_peer(([192, 0, 2, 1], 9).into())
+    Client::new(Api, app()).with_peer(([192, 0, 2, 1], 9).into())
 }
 
 #[track_caller]
@@ -122,7 +132,7 @@ fn fields_of_a_refusal_stay() {
 #[test]
 fn what_is_no_error_stays_as_it_is_and_so_does_all_if_not_asked_for() {
     assert_eq!(client().get("/made").text(), "Created");
-    let answer = Client::new(Api, app()).get("/none");
+    let answer = Client::new(Plain, app()).get("/none");
     assert_eq!(
         (answer.text(), answer.field("content-type")),
         ("no route matches this path", Some("text/plain; charset=utf-8"))
@@ -132,7 +142,7 @@ fn what_is_no_error_stays_as_it_is_and_so_does_all_if_not_asked_for() {
 #[test]
 fn a_pool_without_room_says_so_in_json() {
     let offload = Offload { threads: 1, queue: 0, ..Offload::DEFAULT };
-    let server = Server::bind("127.0.0.1:0").expect("a free port").json_errors().offload(offload);
+    let server = Server::bind("127.0.0.1:0").expect("a free port").offload(offload);
     let (address, handle) = (server.local_addr().expect("an address"), server.handle());
     let thread = std::thread::spawn(move || server.serve(Api, app()));
     let ask = || {
@@ -170,7 +180,7 @@ fn a_pool_without_room_says_so_in_json() {
 
 #[test]
 fn over_a_socket_a_broken_head_is_refused_in_json() {
-    let server = Server::bind("127.0.0.1:0").expect("a free port").json_errors();
+    let server = Server::bind("127.0.0.1:0").expect("a free port");
     let (address, handle) = (server.local_addr().expect("an address"), server.handle());
     let thread = std::thread::spawn(move || server.serve(Api, app()));
     let mut stream = TcpStream::connect(address).expect("a listener");

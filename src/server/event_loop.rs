@@ -255,10 +255,6 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
     }
 
-    pub(crate) fn say_errors_as_json(&mut self, json_errors: bool) {
-        self.workspace.output.json_errors = json_errors;
-    }
-
     pub(crate) fn configure(&mut self, offload: Offload, stall_threshold: Duration) {
         self.pool.configure(offload);
         self.stalls.threshold_ms = whole_ms(stall_threshold);

@@ -97,7 +97,6 @@ pub struct Server {
     signal_delay: Option<Duration>,
     trusted: Trusted,
     offload: Offload,
-    json_errors: bool,
     stall_threshold: Duration,
     /// How it listens, if its listener was made here.
     listen: Option<Listen>,
@@ -172,7 +171,6 @@ impl Server {
             signal_delay: None,
             trusted: Trusted::default(),
             offload: Offload::DEFAULT,
-            json_errors: false,
             stall_threshold: STALL_THRESHOLD,
             listen: None,
         })
@@ -366,25 +364,6 @@ impl Server {
         self
     }
 
-    /// Says as JSON what is said as text otherwise when there is no handler to say it: refused messages, 404, 405, 429,
-    /// a pool without room, a handler that panicked, a bare [`Status`](crate::Status) from 400 on. The body is
-    /// `{"error":"not_found","message":"no route matches this path"}`: the reason phrase as a code, and the sentence.
-    ///
-    /// ```
-    /// use sprat::{Server, routes, testing::Client};
-    /// routes! { Api for () { GET "/" => const json("{}"), } }
-    /// let server = Server::bind("127.0.0.1:0")?.json_errors();
-    /// // The same without a socket:
-    /// let answer = Client::new(Api, ()).with_json_errors().get("/none");
-    /// assert_eq!(answer.text(), r#"{"error":"not_found","message":"no route matches this path"}"#);
-    /// # std::io::Result::Ok(())
-    /// ```
-    #[must_use]
-    pub fn json_errors(mut self) -> Server {
-        self.json_errors = true;
-        self
-    }
-
     /// How long a handler may keep the loop from everybody else before it is counted ([`Stats::stalls`]) and told with
     /// its route ([`Event::Stalled`]). Default 50 ms. Such work belongs into [`Later::offload`](crate::Later::offload).
     ///
@@ -415,8 +394,7 @@ impl Server {
 
     /// Starts one of `loops` loops that share the descriptors of the process.
     fn start_rows<S: 'static>(self, routes: &'static Routes<S>, state: S, loops: usize) -> io::Result<Running<S>> {
-        let Server { mut sockets, limits, hook, signal_delay, trusted, offload, json_errors, stall_threshold, .. } =
-            self;
+        let Server { mut sockets, limits, hook, signal_delay, trusted, offload, stall_threshold, .. } = self;
         limits.check().map_err(|rule| io::Error::new(io::ErrorKind::InvalidInput, format!("Limits: {rule}")))?;
         sockets.listen(signal_delay)?;
         let connections_max = sockets::descriptors_max().map_or(usize::MAX, connections_for) / loops;
@@ -425,7 +403,6 @@ impl Server {
         let mut events = EventLoop::new(sockets, routes, state, limits, connections_max, hook);
         events.trust(trusted);
         events.configure(offload, stall_threshold);
-        events.say_errors_as_json(json_errors);
         for place in &places {
             events.tell_listening(place.address, place.path.as_deref());
         }

@@ -110,7 +110,6 @@ impl Server {
                 signal_delay: self.signal_delay,
                 trusted: self.trusted.clone(),
                 offload: self.offload.clone(),
-                json_errors: self.json_errors,
                 stall_threshold: self.stall_threshold,
                 listen: None,
             });

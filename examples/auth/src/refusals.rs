@@ -1,9 +1,15 @@
-//! What the handlers refuse, in one place: status, code and sentence. What the framework refuses is JSON as well; see
-//! [`sprat::Server::json_errors`].
+//! What the handlers refuse, in one place: status, code and sentence; and what the framework refuses, as JSON of the same
+//! form.
 
 use sprat::{Rejection, Status};
 
+use crate::routes::App;
 use crate::store::StoreError;
+
+/// The mapper of the tables.
+pub fn in_json(_: &mut App, refusal: Rejection) -> Rejection {
+    refusal.into_json()
+}
 
 pub fn missing_client() -> Rejection {
     let text = "the field X-Client-Id must hold the id of the application: 1 to 64 letters, digits, '-', '_', '.'";

@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::database::Database;
 use crate::guards::ClientId;
 use crate::handlers::{authorize, health, login, me, register, sync_user, validate, version};
+use crate::refusals;
 use crate::store::Store;
 use crate::tokens::Tokens;
 
@@ -38,7 +39,7 @@ routes! {
 
 routes! {
     /// With the database in this process.
-    pub Embedded for App {
+    pub Embedded for App [errors = refusals::in_json] {
         ""                        => Common,
         POST "/internal/validate" => validate::here(service, form) [body_max = 4096],
     }
@@ -46,7 +47,7 @@ routes! {
 
 routes! {
     /// With the database behind a network.
-    pub Remote for App {
+    pub Remote for App [errors = refusals::in_json] {
         ""                        => Common,
         POST "/internal/validate" => validate::there(service, later, form) [body_max = 4096],
     }

@@ -57,7 +57,7 @@ impl Service {
             deadline: Duration::from_secs(10),
             thread_start: Some(step_back),
         };
-        let server = server.offload(offload).json_errors().on_event(log);
+        let server = server.offload(offload).on_event(log);
         Ok(Service { server, app })
     }
 

@@ -26,7 +26,7 @@ fn with_the_clock_held_exactly_100_of_1000_logins_pass() {
     drop(place.store());
     let app = App::open(place.config(&[("LOGINS_PER_MINUTE", "100")])).expect("a state");
     // In process: its clock stands still.
-    let mut client = testing::Client::new(Embedded, app).with_json_errors();
+    let mut client = testing::Client::new(Embedded, app);
     let body = login_form("f", "ada@example.org", PASSWORD).to_string();
     let request = format!(
         "POST /oauth/login HTTP/1.1\r\nHost: x\r\nX-Client-Id: demo\r\nContent-Length: {}\r\n\r\n{body}",
