@@ -49,12 +49,7 @@ pub struct Row<S: 'static> {
     pub(crate) method: Method,
     pub(crate) pattern: &'static str,
     pub(crate) answer: Answer<S>,
-    /// `[body_max = N]`: instead of `Limits::body_bytes_max`.
-    pub(crate) body_bytes_max: Option<usize>,
-    /// `[errors = mapper]`.
-    pub(crate) errors: Option<MapErrors<S>>,
-    /// `[cors = POLICY]`.
-    pub(crate) cors: Option<Policy>,
+    pub(crate) options: Options<S>,
 }
 
 // Not derived, here and below: that would ask the same of the state.
@@ -88,14 +83,32 @@ impl<S: 'static> Clone for Answer<S> {
 
 impl<S: 'static> Copy for Answer<S> {}
 
+/// What stands in brackets behind a row, a group or the name of a table. A row has those of its group and its table too,
+/// where it has none of its own.
+pub struct Options<S: 'static> {
+    /// `[body_max = N]`: instead of `Limits::body_bytes_max`.
+    pub(crate) body_bytes_max: Option<usize>,
+    /// `[errors = mapper]`.
+    pub(crate) errors: Option<MapErrors<S>>,
+    /// `[cors = POLICY]`.
+    pub(crate) cors: Option<Policy>,
+}
+
+impl<S: 'static> Clone for Options<S> {
+    fn clone(&self) -> Options<S> {
+        *self
+    }
+}
+
+impl<S: 'static> Copy for Options<S> {}
+
 /// All rows of a table.
 pub struct Routes<S: 'static> {
     rows: &'static [Row<S>],
     trie: Trie<'static>,
     methods: Methods,
     /// For requests that no row is for.
-    errors: Option<MapErrors<S>>,
-    cors: Option<Policy>,
+    options: Options<S>,
     /// Whether any row has a mapper or a policy, or the table.
     has_options: bool,
 }
@@ -141,7 +154,7 @@ impl<S: 'static> Routes<S> {
 
     /// The mapper for requests that no row is for.
     pub(crate) fn errors(&self) -> Option<MapErrors<S>> {
-        self.errors
+        self.options.errors
     }
 
     /// Whether a request that no row is for has to be answered with care.
@@ -175,12 +188,12 @@ impl<S: 'static> Routes<S> {
         };
         let allow = self.allow(path, escaped);
         let policy = match find(method).or_else(|| allow.iter().find_map(&mut find)) {
-            Some(row) => row.cors?(),
-            None => self.cors?(),
+            Some(row) => row.options.cors?(),
+            None => self.options.cors?(),
         };
         let mut methods = Methods::NONE;
         for method in allow.iter() {
-            if find(method).and_then(|row| row.cors).is_some_and(|other| other().is_same(policy)) {
+            if find(method).and_then(|row| row.options.cors).is_some_and(|other| other().is_same(policy)) {
                 methods = methods.with(method);
             }
         }
@@ -196,7 +209,7 @@ impl<S: 'static> Routes<S> {
     /// The mapper of the row of this number.
     #[cold]
     pub(crate) fn errors_of(&self, number: usize) -> Option<MapErrors<S>> {
-        self.rows.get(number).and_then(|row| row.errors)
+        self.rows.get(number).and_then(|row| row.options.errors)
     }
 
     /// All methods of the table, for `OPTIONS *`.

@@ -161,16 +161,16 @@ pub(super) fn run<S>(
         Ok(None) if asked == Asked::Nothing => Wish::Stay,
         Ok(None) if asked == Asked::Later => Wish::Wait,
         Ok(None) if asked == Asked::Close => Wish::Close,
-        Ok(None) => say_again(row.errors, asked, turn.state, output, mark, facts),
+        Ok(None) => say_again(row.options.errors, asked, turn.state, output, mark, facts),
         Ok(Some(rejection)) => {
             lane.void();
             output.roll_back(mark);
-            write_rejection(row.errors, rejection, turn.state, output, facts)
+            write_rejection(row.options.errors, rejection, turn.state, output, facts)
         }
         Err(_panic) => {
             lane.void();
             output.roll_back(mark);
-            write_refusal(row.errors, Reject::HandlerFailed, facts.head_only, turn.state, output);
+            write_refusal(row.options.errors, Reject::HandlerFailed, facts.head_only, turn.state, output);
             Wish::Panicked
         }
     }
@@ -427,7 +427,7 @@ impl Connection {
             }
             Wish::Wait => match turn.workspace.lane.taken.take() {
                 Some(ticket) => {
-                    let row = turn.ran.filter(|row| row.errors.is_some()).map(|row| turn.routes.number_of(row));
+                    let row = turn.ran.filter(|row| row.options.errors.is_some()).map(|row| turn.routes.number_of(row));
                     let (unread, common) = (Unread::Nothing, turn.workspace.output.common());
                     Phase::Waiting(Box::new(Waiting { ticket, facts, linger, body_unread, unread, common, row }))
                 }
@@ -499,10 +499,10 @@ impl Connection {
             let asked = self.received(&head, &known, &target, &decision, turn);
             let request = Request(&asked);
             let Ok(Found::Row(row)) = find(request, &mut Spans::default(), turn.routes) else { return };
-            if let Some(cors) = row.cors {
+            if let Some(cors) = row.options.cors {
                 begin_cors(cors(), request, &mut turn.workspace.output);
             }
-            self.refuse_by(row.errors, reject, head.method == Method::Head, turn);
+            self.refuse_by(row.options.errors, reject, head.method == Method::Head, turn);
             turn.workspace.output.clear_common();
         });
         if matches!(self.phase, Phase::Body(_)) {

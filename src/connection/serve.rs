@@ -306,7 +306,7 @@ impl Connection {
         let facts = self.facts(asked.head, decision, turn);
         let mut spans = Spans::default();
         match self.find_row(asked, decision, facts, received, &mut spans, turn) {
-            Ok(row) if row.cors.is_none() => {
+            Ok(row) if row.options.cors.is_none() => {
                 self.serve_row(row, &mut spans, asked, decision, facts, rest, received, turn)
             }
             Ok(row) => self.serve_row_seldom(row, &mut spans, asked, decision, facts, rest, received, turn),
@@ -366,7 +366,7 @@ impl Connection {
         received: usize,
         turn: &mut Turn<'_, S>,
     ) -> Served {
-        if let Some(cors) = row.cors {
+        if let Some(cors) = row.options.cors {
             let request = Request(asked);
             if cors::preflighted(request).is_some() {
                 let allow = turn.routes.allow(asked.target.path, asked.target.escaped);
@@ -375,7 +375,7 @@ impl Connection {
             begin_cors(cors(), request, &mut turn.workspace.output);
         }
         let served = self.serve_row(row, spans, asked, decision, facts, rest, received, turn);
-        if row.cors.is_some() {
+        if row.options.cors.is_some() {
             turn.workspace.output.clear_common();
         }
         served
@@ -415,26 +415,26 @@ impl Connection {
                 match catch_unwind(AssertUnwindSafe(|| check(&request, &params, state))) {
                     Ok(Ok(wants_body)) => wants_body,
                     Ok(Err(rejection)) => {
-                        return self.reject_early(row.errors, rejection, decision, facts, received, turn);
+                        return self.reject_early(row.options.errors, rejection, decision, facts, received, turn);
                     }
-                    Err(_panic) => return self.answer_panic(row.errors, facts, turn),
+                    Err(_panic) => return self.answer_panic(row.options.errors, facts, turn),
                 }
             }
         };
         // What the handler gets of a body, and what becomes of the rest: nothing, where it wants all.
         let (content, facts, unread, body_len) = if wants_body {
-            let body_bytes_max = row.body_bytes_max.unwrap_or(turn.limits.body_bytes_max);
+            let body_bytes_max = row.options.body_bytes_max.unwrap_or(turn.limits.body_bytes_max);
             let mut decoder = Decoder::new();
             // Where the content ends, counted from the start of the body, and, if the body is whole, where it ends.
             let (content_len, body_len) = match decision.framing {
                 Framing::NoBody => (0, Some(0)),
                 Framing::Length(len) => match usize::try_from(len) {
                     Ok(len) if len <= body_bytes_max => (len, (len <= received).then_some(len)),
-                    _ => return self.refused_by(row.errors, Reject::BodyTooLarge, facts.head_only, turn),
+                    _ => return self.refused_by(row.options.errors, Reject::BodyTooLarge, facts.head_only, turn),
                 },
                 Framing::Chunked => match decoder.decode(&mut rest[..received], 0, 0, body_bytes_max, turn.limits) {
                     Ok(decoded) => (decoded.content_end, decoded.done.then_some(decoded.raw_start)),
-                    Err(reject) => return self.refused_by(row.errors, reject, facts.head_only, turn),
+                    Err(reject) => return self.refused_by(row.options.errors, reject, facts.head_only, turn),
                 },
             };
             let Some(body_len) = body_len else {
@@ -466,7 +466,7 @@ impl Connection {
     fn begin_body<S>(&mut self, row: &Row<S>, receiving: Receiving, facts: Facts, turn: &mut Turn<'_, S>) -> Served {
         if receiving.decision.expects_continue && receiving.pace.received == 0 {
             if has_no_room_for(receiving.content_end, turn) {
-                return self.refused_by(row.errors, Reject::BodiesTooLarge, facts.head_only, turn);
+                return self.refused_by(row.options.errors, Reject::BodiesTooLarge, facts.head_only, turn);
             }
             turn.workspace.output.bytes.extend_from_slice(CONTINUE);
         }
@@ -529,12 +529,12 @@ impl Connection {
             let Ok(Found::Row(row)) = find(request, &mut spans, turn.routes) else { return };
             let Answer::Handler { call, .. } = &row.answer else { return };
             turn.ran = Some(row);
-            if let Some(cors) = row.cors {
+            if let Some(cors) = row.options.cors {
                 begin_cors(cors(), request, &mut turn.workspace.output);
             }
             let wish = run(row, *call, request, &mut spans, (rest, content_len), facts, turn);
             self.finish(wish, facts, false, false, turn);
-            if row.cors.is_some() {
+            if row.options.cors.is_some() {
                 turn.workspace.output.clear_common();
             }
         });

@@ -6,6 +6,7 @@
 // Nothing of this is anybody's to use.
 #![allow(missing_docs)]
 
+pub use super::Options;
 use super::pattern::{self, Fault, Names};
 pub use super::trie::Sizes;
 use super::trie::{End, Growing, Node, Refusal, Trie, pack_into};
@@ -20,21 +21,6 @@ pub enum Line<S: 'static> {
     /// `"/prefix" => Table`.
     Group { prefix: &'static str, routes: &'static Routes<S>, options: Options<S> },
 }
-
-/// What stands in brackets behind a row, a group or the name of a table.
-pub struct Options<S: 'static> {
-    body_bytes_max: Option<usize>,
-    errors: Option<MapErrors<S>>,
-    cors: Option<Policy>,
-}
-
-impl<S: 'static> Clone for Options<S> {
-    fn clone(&self) -> Options<S> {
-        *self
-    }
-}
-
-impl<S: 'static> Copy for Options<S> {}
 
 /// One option.
 pub enum Choice<S: 'static> {
@@ -66,22 +52,25 @@ impl<S: 'static> Options<S> {
             Choice::Cors(cors) => Options { cors: Some(cors), ..self },
         }
     }
-}
 
-impl<S: 'static> Row<S> {
-    /// With these options, where it has none of its own.
-    const fn under(self, options: &Options<S>) -> Row<S> {
-        let mut row = self;
-        if row.body_bytes_max.is_none() {
-            row.body_bytes_max = options.body_bytes_max;
+    /// Whether requests that no row is for have to be answered with care.
+    const fn asks_care(&self) -> bool {
+        self.errors.is_some() || self.cors.is_some()
+    }
+
+    /// These, and where there is none of these, those of what they stand in.
+    const fn within(self, outer: &Options<S>) -> Options<S> {
+        let mut options = self;
+        if options.body_bytes_max.is_none() {
+            options.body_bytes_max = outer.body_bytes_max;
         }
-        if row.errors.is_none() {
-            row.errors = options.errors;
+        if options.errors.is_none() {
+            options.errors = outer.errors;
         }
-        if row.cors.is_none() {
-            row.cors = options.cors;
+        if options.cors.is_none() {
+            options.cors = outer.cors;
         }
-        row
+        options
     }
 }
 
@@ -108,8 +97,7 @@ impl<S: 'static> Line<S> {
         }
         let answer = Answer::Handler { check: if others > 0 { Some(check) } else { None }, call };
         let known = Method::from_token(method.as_bytes());
-        let row = Row { method: known, pattern, answer, body_bytes_max: None, errors: None, cors: None };
-        Line::Row { method, names: Some(names), row: row.under(&options) }
+        Line::Row { method, names: Some(names), row: Row { method: known, pattern, answer, options } }
     }
 
     /// A row with a constant answer. It has no arguments, so its parameters are taken by nobody.
@@ -121,8 +109,7 @@ impl<S: 'static> Line<S> {
     ) -> Line<S> {
         let known = Method::from_token(method.as_bytes());
         let answer = Answer::Constant(constant);
-        let row = Row { method: known, pattern, answer, body_bytes_max: None, errors: None, cors: None };
-        Line::Row { method, names: None, row: row.under(&options) }
+        Line::Row { method, names: None, row: Row { method: known, pattern, answer, options } }
     }
 
     /// The rows of another table under a prefix.
@@ -308,7 +295,7 @@ pub const fn text<S, const LEN: usize>(lines: &[Line<S>]) -> [u8; LEN] {
 pub const fn rows<S, const LEN: usize>(lines: &[Line<S>], text: &'static [u8], table: &Options<S>) -> [Row<S>; LEN] {
     const FILLER: &Constant = &Constant::new(b"", b"");
     let answer = Answer::Constant(FILLER);
-    let filler = Row { method: Method::Other, pattern: "", answer, body_bytes_max: None, errors: None, cors: None };
+    let filler = Row { method: Method::Other, pattern: "", answer, options: Options::NONE };
     let mut rows = [filler; LEN];
     let mut text = text;
     let mut len = 0;
@@ -316,7 +303,7 @@ pub const fn rows<S, const LEN: usize>(lines: &[Line<S>], text: &'static [u8], t
     while at < lines.len() {
         match &lines[at] {
             Line::Row { row, .. } => {
-                rows[len] = row.under(table);
+                rows[len] = Row { options: row.options.within(table), ..*row };
                 len += 1;
             }
             Line::Group { prefix, routes, options } => {
@@ -324,7 +311,9 @@ pub const fn rows<S, const LEN: usize>(lines: &[Line<S>], text: &'static [u8], t
                 while row < routes.rows.len() {
                     let (whole, behind) = text.split_at(prefix.len() + routes.rows[row].pattern.len());
                     text = behind;
-                    rows[len] = Row { pattern: utf8(whole), ..routes.rows[row].under(options).under(table) };
+                    let inner = routes.rows[row];
+                    let options = inner.options.within(options).within(table);
+                    rows[len] = Row { pattern: utf8(whole), options, ..inner };
                     len += 1;
                     row += 1;
                 }
@@ -429,19 +418,18 @@ impl<S> Routes<S> {
         trie: &'static Arrays<N, I, E>,
         options: Options<S>,
     ) -> Routes<S> {
-        let Options { errors, cors, .. } = options;
         let mut methods = Methods::NONE.with(Method::Options);
-        let mut has_options = errors.is_some() || cors.is_some();
+        let mut has_options = options.asks_care();
         let mut at = 0;
         while at < rows.len() {
             methods = methods.with(rows[at].method);
-            has_options = has_options || rows[at].errors.is_some() || rows[at].cors.is_some();
+            has_options = has_options || rows[at].options.asks_care();
             at += 1;
         }
         if methods.contains(Method::Get) {
             methods = methods.with(Method::Head);
         }
-        Routes { rows, trie: Trie::new(&trie.nodes, &trie.index, &trie.ends), methods, errors, cors, has_options }
+        Routes { rows, trie: Trie::new(&trie.nodes, &trie.index, &trie.ends), methods, options, has_options }
     }
 }
 

@@ -400,9 +400,9 @@ fn row(method: Method, path: &str) -> &'static Row<()> {
 #[test]
 fn a_built_table_has_its_rows_and_those_of_its_groups() {
     assert_eq!(format!("{:?}", row(POST, "/echo")), r#"POST "/echo""#);
-    assert_eq!(row(POST, "/echo").body_bytes_max, Some(4096));
+    assert_eq!(row(POST, "/echo").options.body_bytes_max, Some(4096));
     assert_eq!(format!("{:?}", row(Method::Put, "/in/echo")), r#"PUT "/in/echo""#);
-    assert_eq!(row(Method::Put, "/in/echo").body_bytes_max, None);
+    assert_eq!(row(Method::Put, "/in/echo").options.body_bytes_max, None);
     assert!(matches!(row(Method::Put, "/in/constant/7").answer, Answer::Constant(_)));
     assert_eq!(
         format!("{:?}", Outer::ROUTES),
