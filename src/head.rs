@@ -38,6 +38,8 @@ pub struct Known<'r> {
     pub(crate) expect: Expect,
     pub(crate) authorization: Single<'r>,
     pub(crate) content_type: Single<'r>,
+    /// `Content-Encoding` lists something else than `identity`, on any of its lines.
+    pub(crate) content_coded: bool,
     /// `Connection` lists `close`, on any of its lines and in any letter case.
     pub(crate) close: bool,
     /// `Connection` lists `keep-alive`.
@@ -344,6 +346,7 @@ fn find_known<'r>(head: &[u8], fields: &'r [httparse::Header<'r>], known: &mut K
             14 if is_name(name, b"content-length") => {
                 once(&mut known.content_length, field.value, Reject::ContentLengthTwice)?;
             }
+            16 if is_name(name, b"content-encoding") => known.content_coded |= is_coded(field.value),
             17 if is_name(name, b"transfer-encoding") => {
                 once(&mut known.transfer_encoding, field.value, Reject::TransferEncodingTwice)?;
             }
@@ -369,6 +372,12 @@ fn read_connection(value: &[u8], known: &mut Known<'_>) {
         known.close |= option.eq_ignore_ascii_case(b"close");
         known.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
     }
+}
+
+/// `Content-Encoding = #content-coding` (RFC 9110 8.4). `identity` is not to be sent, but means what it says.
+fn is_coded(value: &[u8]) -> bool {
+    let mut codings = value.split(|&b| b == b',').map(<[u8]>::trim_ascii).filter(|coding| !coding.is_empty());
+    codings.any(|coding| !coding.eq_ignore_ascii_case(b"identity"))
 }
 
 /// `Expect = #expectation` (RFC 9110 10.1.1). Two in one line are the same as two lines, and empty elements are none.

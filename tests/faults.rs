@@ -451,6 +451,26 @@ fn media_types_are_taken_as_senders_write_them_and_others_are_415() {
     }
 }
 
+#[test]
+fn content_that_is_coded_is_415_before_it_is_sent_and_says_which_coding_is_taken() {
+    let mut client = client();
+    for (coding, status) in [("identity", 100), ("gzip", 415), ("identity, br", 415)] {
+        for media_type in ["", "Content-Type: application/json\r\n"] {
+            let mut link = client.connect();
+            link.send(
+                format!(
+                    "POST /api/v1/resource/1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer tok\r\n{media_type}\
+                     Content-Encoding: {coding}\r\nExpect: 100-continue\r\nContent-Length: 26\r\n\r\n"
+                )
+                .as_bytes(),
+            );
+            let sent = String::from_utf8_lossy(link.received()).into_owned();
+            assert!(sent.starts_with(&format!("HTTP/1.1 {status} ")), "{coding}: {sent}");
+            assert_eq!(sent.contains("\r\nAccept-Encoding: identity\r\n"), status == 415, "{sent}");
+        }
+    }
+}
+
 // ---- handlers ------------------------------------------------------------------------------------------------------
 
 #[test]

@@ -30,10 +30,10 @@ use crate::status::Status;
 /// #     (422, r#"{"error":"invalid_body","message":"missing field","path":"password"}"#));
 /// ```
 ///
-/// Another media type, or another charset than UTF-8, is answered with 415 on the head, before the body is read;
-/// without a Content-Type the body is taken for a form. Text that is no form is answered with 400, one that does not
-/// fit the type with 422, both with `{"error":"invalid_body","message":"...","path":"..."}`. A form has at most 1000
-/// pairs.
+/// Another media type, another charset than UTF-8, or a Content-Encoding is answered with 415 on the head, before the
+/// body is read; without a Content-Type the body is taken for a form. Text that is no form is answered with 400, one that
+/// does not fit the type with 422, both with `{"error":"invalid_body","message":"...","path":"..."}`. A form has at most
+/// 1000 pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form<T>(pub T);
 

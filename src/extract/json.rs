@@ -35,7 +35,7 @@ use crate::status::Status;
 ///
 /// | status | when | body |
 /// |---|---|---|
-/// | 415 | another media type, or another charset than UTF-8; on the head, before the body is read | `{"error":"unsupported_media_type","message":"..."}` |
+/// | 415 | another media type, another charset than UTF-8, or a Content-Encoding; on the head, before the body is read | `{"error":"unsupported_media_type","message":"..."}` |
 /// | 400 | no body (on the head), or no JSON: also a repeated key, invalid UTF-8, a byte order mark, more than 128 levels, a number beyond `f64` | `{"error":"invalid_body","message":"...","path":"..."}` |
 /// | 422 | JSON that does not fit `T` | the same; `path` as in `items[2].price` |
 ///

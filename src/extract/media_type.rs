@@ -1,4 +1,4 @@
-//! Whether a body is of the media type that an extractor reads (RFC 9110 8.3), as senders really write it.
+//! Whether a body is what an extractor reads: of its media type (RFC 9110 8.3), as senders really write it, and plain.
 
 use crate::head::Single;
 use crate::rejection::Rejection;
@@ -12,12 +12,17 @@ use crate::status::Status;
 /// - Without the field the body is taken for what is expected: many senders of webhooks leave it out, and the body
 ///   itself is still read strictly.
 /// - The field twice is refused: nobody knows which of them counts.
+/// - Content that is coded (RFC 9110 8.4), as by gzip, is refused too, with an Accept-Encoding field: decoding is for
+///   who knows how large the content may become.
 #[inline]
 pub(super) fn expect(
     request: &Request<'_>,
     expected: &'static str,
     accepts: fn(&[u8]) -> bool,
 ) -> Result<(), Rejection> {
+    if request.0.known.content_coded {
+        return Err(coded());
+    }
     match request.0.known.content_type {
         Single::Absent => Ok(()),
         Single::Once(value) if value == expected.as_bytes() || is_accepted(value, accepts) => Ok(()),
@@ -59,9 +64,18 @@ fn is_foreign_charset(parameter: &[u8]) -> bool {
 }
 
 #[cold]
+fn coded() -> Rejection {
+    let message = "expected content without a Content-Encoding";
+    refusal(message.to_owned()).with_field("Accept-Encoding", "identity")
+}
+
+#[cold]
 fn unsupported(expected: &'static str) -> Rejection {
-    let message = format!("expected {expected} in UTF-8");
-    Rejection::json(Status::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message).with_field("Accept", expected)
+    refusal(format!("expected {expected} in UTF-8")).with_field("Accept", expected)
+}
+
+fn refusal(message: String) -> Rejection {
+    Rejection::json(Status::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message)
 }
 
 #[cfg(test)]

@@ -246,3 +246,18 @@ fn a_single_field_is_absent_or_there_once_or_repeated() {
     single("a: b\r\nCONTENT-type: c\r\nd: e\r\n", Single::Once(b"c"));
     single("Content-Type: a\r\nb: c\r\ncontent-type: a\r\n", Single::Repeated);
 }
+
+#[test]
+fn content_is_coded_where_any_line_lists_a_coding() {
+    let coded = |lines: &str, expected: bool| {
+        parse(format!("GET / HTTP/1.1\r\n{lines}\r\n").as_bytes(), |head| {
+            assert_eq!(head.unwrap().1.content_coded, expected, "{lines}");
+        });
+    };
+    coded("", false);
+    coded("Content-Encoding:\r\nContent-Encodings: gzip\r\nAccept-Encoding: gzip\r\n", false);
+    coded("Content-Encoding: identity\r\ncontent-encoding: , Identity ,\r\n", false);
+    coded("content-encoding: x\r\n", true);
+    coded("CONTENT-Encoding: identity, gzip\r\n", true);
+    coded("Content-Encoding: br\r\nContent-Encoding: identity\r\n", true);
+}
