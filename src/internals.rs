@@ -230,6 +230,8 @@ pub struct JsonFault {
     /// Malformed, in contrast to well-formed and of another shape.
     pub malformed: bool,
     pub message: &'static str,
+    /// Which byte it is at, of those whose place is known.
+    pub offset: Option<usize>,
     pub path: String,
 }
 
@@ -243,6 +245,7 @@ pub fn parse_json<'r, T: Deserialize<'r>>(
     crate::json::parse(bytes, len, &mut tape.0).map_err(|error| JsonFault {
         malformed: error.kind() == crate::json::Kind::Malformed,
         message: error.message(),
+        offset: error.offset(),
         path: error.path().to_string(),
     })
 }

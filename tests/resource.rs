@@ -151,8 +151,14 @@ fn a_wrong_media_type_an_empty_body_and_a_large_one_are_refused_on_the_head_befo
 fn what_is_no_json_is_a_400() {
     refuses(TARGET, "", 400, r#"{"error":"invalid_body","message":"empty body"}"#);
     refuses(TARGET, " ", 400, r#"{"error":"invalid_body","message":"empty body"}"#);
-    for body in [&ALICE[1..], &ALICE[..29], "{\"name\":\"alice\",\"active\":True}", "\u{feff}{}"] {
-        refuses(TARGET, body, 400, r#"{"error":"invalid_body","message":"malformed json"}"#);
+    for (body, place) in [
+        (&ALICE[1..], " at byte 0"),
+        (&ALICE[..29], " at byte 25"),
+        (r#"{"name":"alice","active":True}"#, " at byte 25"),
+        ("\u{feff}{}", " at byte 0"),
+        (r#"{"name":"al\xice"}"#, ": invalid escape"),
+    ] {
+        refuses(TARGET, body, 400, &format!(r#"{{"error":"invalid_body","message":"malformed json{place}"}}"#));
     }
     let mut client = client();
     let mut link = client.connect();

@@ -1,5 +1,7 @@
 //! JSON as an argument and as an answer.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::media_type;
@@ -38,6 +40,10 @@ use crate::status::Status;
 /// | 415 | another media type, another charset than UTF-8, or a Content-Encoding; on the head, before the body is read | `{"error":"unsupported_media_type","message":"..."}` |
 /// | 400 | no body (on the head), or no JSON: also a repeated key, invalid UTF-8, a byte order mark, more than 128 levels, a number beyond `f64` | `{"error":"invalid_body","message":"...","path":"..."}` |
 /// | 422 | JSON that does not fit `T` | the same; `path` as in `items[2].price` |
+///
+/// `message` is one of a few sentences and quotes nothing of the peer's. For what is no JSON it says, where the parser
+/// knows, at which byte of the body, counted from 0: the first that cannot be, or the last that could where the text ends
+/// too early.
 ///
 /// Integers are exact or refused, and numbers into `f64` are the nearest. Into `f32` they are rounded from there, so a
 /// literal that is not the middle of two `f32`, but nearer to it than an `f64` can tell, may become the other one.
@@ -122,7 +128,10 @@ fn refused(error: JsonError) -> Rejection {
         Kind::Malformed => Status::BAD_REQUEST,
         Kind::Shape => Status::UNPROCESSABLE_CONTENT,
     };
-    let mut rejection = refusal(status, error.message());
+    let mut rejection = match error.offset() {
+        Some(offset) => refusal(status, format!("{} at byte {offset}", error.message())),
+        None => refusal(status, error.message()),
+    };
     let path = error.path().to_string();
     if !path.is_empty() {
         rejection = rejection.at(path);
@@ -134,6 +143,6 @@ fn refused(error: JsonError) -> Rejection {
 }
 
 #[cold]
-fn refusal(status: Status, message: &'static str) -> Rejection {
+fn refusal(status: Status, message: impl Into<Cow<'static, str>>) -> Rejection {
     Rejection::json(status, "invalid_body", message)
 }

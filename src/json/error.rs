@@ -29,6 +29,8 @@ pub(crate) struct JsonError(Box<Fault>);
 struct Fault {
     kind: Kind,
     message: &'static str,
+    /// Where the parser gave up, for what is no JSON.
+    offset: Option<usize>,
     detail: Option<Box<str>>,
     /// Innermost step first: it is pushed while the error travels up, so that a body without an
     /// error never spends an instruction on its path.
@@ -62,7 +64,12 @@ impl JsonError {
 
     fn new(kind: Kind, message: &'static str) -> Self {
         let path = Vec::new();
-        Self(Box::new(Fault { kind, message, detail: None, path }))
+        Self(Box::new(Fault { kind, message, offset: None, detail: None, path }))
+    }
+
+    pub(super) fn at_byte(mut self, offset: Option<usize>) -> Self {
+        self.0.offset = offset;
+        self
     }
 
     /// The refusal this is.
@@ -73,6 +80,12 @@ impl JsonError {
     /// A fixed sentence, lower case, without any byte of the peer's.
     pub(crate) fn message(&self) -> &'static str {
         self.0.message
+    }
+
+    /// Which byte of the body, counted from 0, is the first that cannot be, or the last that could if the body ends too
+    /// early. Not known of every fault.
+    pub(crate) fn offset(&self) -> Option<usize> {
+        self.0.offset
     }
 
     /// What a `Deserialize` implementation said in its own words. It may quote the peer: for a
@@ -221,6 +234,9 @@ impl de::Error for JsonError {
 impl Display for JsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.message())?;
+        if let Some(offset) = self.offset() {
+            write!(f, " at byte {offset}")?;
+        }
         if self.0.path.is_empty() { Ok(()) } else { write!(f, " at {}", self.path()) }
     }
 }

@@ -114,11 +114,16 @@ fn conclude<T>(result: Result<T, JsonError>, repeated: bool) -> Result<T, JsonEr
 
 #[cold]
 fn malformed(error: simd_json::Error) -> JsonError {
-    JsonError::malformed(match error.error() {
-        ErrorType::Eof => "empty body",
-        ErrorType::DepthLimitExceeded => "nesting deeper than 128 levels",
-        _ => "malformed json",
-    })
+    let (message, has_place) = match error.error() {
+        ErrorType::Eof => ("empty body", false),
+        ErrorType::DepthLimitExceeded => ("nesting deeper than 128 levels", true),
+        ErrorType::InvalidUtf8 => ("text that is not utf-8", false),
+        // Its place counts from the start of the string, which is not told.
+        ErrorType::InvalidEscape | ErrorType::InvalidUnicodeCodepoint => ("malformed json: invalid escape", false),
+        // What is found before the text is walked through has no character, and no place.
+        _ => ("malformed json", error.character().is_some()),
+    };
+    JsonError::malformed(message).at_byte(has_place.then(|| error.index()))
 }
 
 const _: () = assert!(DEPTH_MAX == 128, "the sentence in `malformed` says 128");

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::super::{JsonError, Kind, Tape, parse};
 use super::misshapen;
@@ -113,6 +114,30 @@ fn nothing_the_peer_wrote_is_repeated() {
         assert_eq!(said, said.to_ascii_lowercase());
     }
     assert_eq!(refusal::<HashMap<String, Vec<u8>>>(r#"{"secret":[true]}"#).path().to_string(), "[*][0]");
+}
+
+#[test]
+fn what_is_no_json_says_at_which_byte() {
+    for (json, said) in [
+        (r#"{"a":1,}"#, "malformed json at byte 7"),
+        (r#"{"a" 1}"#, "malformed json at byte 5"),
+        (r#"{"a":tru}"#, "malformed json at byte 5"),
+        (r#"{"\u00e9\n":1,"b":True}"#, "malformed json at byte 18"),
+        ("[1 2]", "malformed json at byte 3"),
+        ("[1,", "malformed json at byte 2"),
+        ("[1] 2", "malformed json at byte 2"),
+        ("[01]", "malformed json at byte 2"),
+        ("[1e999]", "malformed json at byte 1"),
+        // What is inside a string, or found before anything is walked through, has no place.
+        (r#"["a","\x"]"#, "malformed json: invalid escape"),
+        (r#"["a","\ud800"]"#, "malformed json: invalid escape"),
+        (r#"["a"#, "malformed json"),
+        ("[\"\n\"]", "malformed json"),
+    ] {
+        assert_eq!(refusal::<IgnoredAny>(json).to_string(), said, "{json}");
+    }
+    let too_deep = "[".repeat(129);
+    assert_eq!(refusal::<IgnoredAny>(&too_deep).to_string(), "nesting deeper than 128 levels at byte 128");
 }
 
 #[test]
