@@ -95,7 +95,7 @@ pub const FAULTS: &[Fault] = &[
     fault(
         "leave the listener's queue behind on shutdown",
         LOOP,
-        "        while self.can_accept() {\n            self.accept_waiting();\n        }",
+        "            if self.can_accept() {\n                self.accept_waiting();\n            }",
         "",
     ),
     fault(

@@ -823,11 +823,14 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     fn stop_listening(&mut self) {
         self.workspace.closing = true;
-        // Whoever the system has let in already would be reset: take them, up to the limit, as long as that works.
+        // Whoever the system has let in already would be reset: take them, up to the limit, as long as that works. Not for
+        // ever: who comes and goes at once leaves its place free, and may come again.
         self.accept.pending = true;
         self.accept.paused_until = None;
-        while self.can_accept() {
-            self.accept_waiting();
+        for _ in 0..self.accept.connections_max.div_ceil(ACCEPTS_PER_TURN) {
+            if self.can_accept() {
+                self.accept_waiting();
+            }
         }
         self.accept.open = false;
         self.accept.paused_until = None;

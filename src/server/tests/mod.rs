@@ -835,6 +835,20 @@ fn a_shutdown_without_descriptors_does_not_spin() {
 
 /// It was closed as idle without the last read that all others had, because it had been busy at that time.
 #[test]
+fn peers_that_come_and_go_do_not_hold_up_a_shutdown() {
+    let mut stage = Stage::new(Limits { connections_max: 64, ..Limits::DEFAULT });
+    for _ in 0..1000 {
+        let peer = Peer::default();
+        peer.reset();
+        stage.world.queue(&peer);
+    }
+    stage.world.ask_for_shutdown(Duration::ZERO);
+    stage.settle();
+    assert!(!stage.world.is_listening() && stage.world.counts().accepts <= 128);
+    assert!(!stage.turn());
+}
+
+#[test]
 fn a_connection_that_is_busy_when_shutdown_begins_is_read_once_more_as_well() {
     let mut stage = Stage::new(Limits::DEFAULT);
     let peer = stage.connect();
