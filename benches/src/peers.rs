@@ -116,7 +116,7 @@ fn sprat() -> Peer {
         parses: true,
         known: Vec::new(),
         version: words(&["cargo", "tree", "--depth", "0", "-p", "sprat"]),
-        notes: String::new(),
+        notes: "Takes 10,000 connections at a time unless `Limits::connections_max` is set, and makes room by closing idle ones.".into(),
     }
 }
 

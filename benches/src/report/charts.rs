@@ -194,10 +194,24 @@ fn latency(data: &Data) -> Option<Chart> {
         Some(latency_lines(data, pick, format!("GET / at {percent} % of each server's own maximum"))?.draw())
     };
     let svg: String = stack(loads.into_iter().filter_map(draw).collect())?;
-    let text = "Open loop: requests are sent on a fixed schedule, and an answer's latency counts from the moment it was planned \
-                for. A server that stalls is charged with every request that waited, which a closed loop never even sends. \
-                Each server runs at a part of its own maximum, so a faster one answers more here.";
-    Some(Chart { name: "latency", title: "How long do the slowest wait?", text: text.into(), svg })
+    let mut text = "Open loop: requests are sent on a fixed schedule, and an answer's latency counts from the moment it was \
+                    planned for. A server that stalls is charged with every request that waited, which a closed loop never \
+                    even sends. Each server runs at a part of its own maximum, so a faster one answers more here."
+        .to_owned();
+    let as_fast: Vec<&str> = data.measured().into_iter().filter(|name| keeps_the_client_busy(data, name)).collect();
+    if !as_fast.is_empty() {
+        text += &format!(
+            " The client had no time to spare at the maximum of {}: what it was late itself is in their latencies.",
+            as_fast.join(", ")
+        );
+    }
+    Some(Chart { name: "latency", title: "How long do the slowest wait?", text, svg })
+}
+
+/// Whether the closed loop that found the maximum of a server found the client's too.
+fn keeps_the_client_busy(data: &Data, name: &str) -> bool {
+    let busy = |row: &Row| Some(row.outcome.client_us()? * row.outcome.rate()? / 1e6).filter(|_| row.rate.is_none());
+    data.median_of(name, Pick::mode("latency"), busy).is_some_and(|part| part.value > 0.97)
 }
 
 fn latency_at_rates(data: &Data) -> Option<Chart> {
@@ -280,7 +294,7 @@ fn capacity(data: &Data) -> Option<Chart> {
     bars.sort_by(|a, b| b.value.value.total_cmp(&a.value.value));
     let text = format!(
         "The most connections of the ladder, up to {}, that were all in use at the same time without one error or an answer \
-         slower than 10 s, in every round.",
+         slower than 10 s, in every round. sprat's end is its own: `Limits::connections_max` is 10,000 unless it is set.",
         grouped(top as f64)
     );
     let bars = Bars {
