@@ -169,15 +169,21 @@ fn latency_lines(data: &Data, pick: Pick<'_>, title: String) -> Option<Lines> {
         let points: Vec<(f64, Median)> = places.into_iter().filter_map(point).collect();
         (!points.is_empty()).then(|| Series { name: name.to_owned(), points })
     };
-    let series: Vec<Series> = data.measured().into_iter().filter_map(series).collect();
+    let mut series: Vec<Series> = data.measured().into_iter().filter_map(series).collect();
     let last = series.iter().flat_map(|s| s.points.iter().map(|(x, _)| *x)).fold(100.0, f64::max);
     let marks = [(0.0, "0"), (50.0, "50 %"), (90.0, "90 %"), (99.0, "99 %"), (99.9, "99.9 %"), (99.99, "99.99 %")];
     let ticks = marks.iter().map(|(p, text)| (beyond(*p), (*text).to_owned())).filter(|(x, _)| *x <= last * 1.001);
+    let ticks: Vec<(f64, String)> = ticks.collect();
+    // The axis ends at its last mark.
+    let end = ticks.last().map_or(last, |(x, _)| x * 1.001);
+    for line in &mut series {
+        line.points.retain(|(x, _)| *x <= end);
+    }
     (!series.is_empty()).then(|| Lines {
         title,
         x: "percentile, by how rare the slower ones are".into(),
         y: "latency from the planned moment".into(),
-        ticks: ticks.collect(),
+        ticks,
         x_scale: Scale::Log,
         y_scale: Scale::Log,
         number: duration,

@@ -68,6 +68,8 @@ pub struct Bars {
 }
 
 const WIDTH: f64 = 900.0;
+/// Of more lines only ours has its interval drawn; the page's tables have all of them.
+const BANDS_MAX: usize = 8;
 const STYLE: &str = "<style>\
 text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fill:#24292f}.s{font-size:12px;fill:#57606a}\
 .t{font-size:15px;font-weight:600}.g{stroke:#d0d7de;stroke-width:1}.w{stroke:#24292f;stroke-width:1.2;opacity:.55}\
@@ -137,9 +139,13 @@ impl Lines {
             let color = color(&series.name);
             let width = if is_ours(&series.name) { 3.5 } else { 1.8 };
             let dash = if series.name == "floor" { " stroke-dasharray=\"6 5\"" } else { "" };
-            let mut band: Vec<(f64, f64)> = series.points.iter().map(|(x, m)| (x_of(*x), y_of(m.high))).collect();
-            band.extend(series.points.iter().rev().map(|(x, m)| (x_of(*x), y_of(m.low))));
-            let _ = write!(svg, "<polygon points=\"{}\" fill=\"{color}\" opacity=\".13\"/>", points(band.into_iter()));
+            // The bands of many would hide each other's lines.
+            if self.series.len() <= BANDS_MAX || is_ours(&series.name) {
+                let mut band: Vec<(f64, f64)> = series.points.iter().map(|(x, m)| (x_of(*x), y_of(m.high))).collect();
+                band.extend(series.points.iter().rev().map(|(x, m)| (x_of(*x), y_of(m.low))));
+                let band = points(band.into_iter());
+                let _ = write!(svg, "<polygon points=\"{band}\" fill=\"{color}\" opacity=\".13\"/>");
+            }
             let line = points(series.points.iter().map(|(x, m)| (x_of(*x), y_of(m.value))));
             let _ = write!(
                 svg,
