@@ -42,8 +42,8 @@ use crate::status::Status;
 /// | 422 | JSON that does not fit `T` | the same; `path` as in `items[2].price` |
 ///
 /// `message` is one of a few sentences and quotes nothing of the peer's. For what is no JSON it says, where the parser
-/// knows, at which byte of the body, counted from 0: the first that cannot be, or the last that could where the text ends
-/// too early.
+/// knows, at which byte of the body, counted from 0: the first that cannot be, or near its end where the text ends too
+/// early.
 ///
 /// Integers are exact or refused, and numbers into `f64` are the nearest. Into `f32` they are rounded from there, so a
 /// literal that is not the middle of two `f32`, but nearer to it than an `f64` can tell, may become the other one.

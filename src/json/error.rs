@@ -82,8 +82,8 @@ impl JsonError {
         self.0.message
     }
 
-    /// Which byte of the body, counted from 0, is the first that cannot be, or the last that could if the body ends too
-    /// early. Not known of every fault.
+    /// Which byte of the body, counted from 0, is the first that cannot be, or one of the last that could if the body ends
+    /// too early. Not known of every fault.
     pub(crate) fn offset(&self) -> Option<usize> {
         self.0.offset
     }

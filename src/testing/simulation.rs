@@ -217,6 +217,8 @@ pub(crate) struct Driver<S: 'static, const DRAINS: bool> {
     requests: u64,
     /// When the next wait has to be over at the latest.
     wake_by: Option<u64>,
+    /// Somebody has its next turn without an event, so the next wait is none.
+    goes_on: bool,
 }
 
 /// Far more turns than any run takes.
@@ -251,6 +253,7 @@ impl<S: 'static, const DRAINS: bool> Driver<S, DRAINS> {
             held_bytes_peak: 0,
             requests: 0,
             wake_by: None,
+            goes_on: false,
         }
     }
 
@@ -317,6 +320,9 @@ impl<S: 'static, const DRAINS: bool> Driver<S, DRAINS> {
         {
             return Err(format!("the wait of {:?} from {before:?} is longer than a deadline allows", world.timeout));
         }
+        if std::mem::take(&mut self.goes_on) && world.timeout != Some(Duration::ZERO) {
+            return Err(format!("the loop waited {:?}, and somebody was to go on without an event", world.timeout));
+        }
         for view in self.events.views() {
             let client = view.socket.peer;
             let connection = view.connection;
@@ -344,6 +350,7 @@ impl<S: 'static, const DRAINS: bool> Driver<S, DRAINS> {
             world.peers[client].keep_reason(view.readable);
             let peer = &world.peers[client];
             if view.queued {
+                self.goes_on = true;
                 continue;
             }
             if connection.can_go_on(&self.limits) {

@@ -128,6 +128,9 @@ fn what_is_no_json_says_at_which_byte() {
         ("[1] 2", "malformed json at byte 2"),
         ("[01]", "malformed json at byte 2"),
         ("[1e999]", "malformed json at byte 1"),
+        // A number that ends too early lacks the byte behind it.
+        ("-", "malformed json at byte 1"),
+        ("[-]", "malformed json at byte 2"),
         // What is inside a string, or found before anything is walked through, has no place.
         (r#"["a","\x"]"#, "malformed json: invalid escape"),
         (r#"["a","\ud800"]"#, "malformed json: invalid escape"),
