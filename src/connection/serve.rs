@@ -216,7 +216,7 @@ impl Connection {
         let mut target = None;
         let target = target::read_into(&head, known.host, &mut target).ok()?;
         let asked = self.received(&head, &known, target, &decision, turn);
-        self.serve_asked(&asked, &decision, &mut [], 0, turn);
+        self.serve_asked(&asked, &decision, &mut [], 0, true, turn);
         Some(head_len)
     }
 
@@ -246,7 +246,7 @@ impl Connection {
         let mut target = None;
         let target = target::read_into(&head, known.host, &mut target).ok()?;
         let asked = self.received(&head, &known, target, &decision, turn);
-        match self.serve_asked(&asked, &decision, rest, received, turn) {
+        match self.serve_asked(&asked, &decision, rest, received, true, turn) {
             Served::Body(used) => Some(head_len + used),
             Served::Waits(receiving) => {
                 self.wait_for_body(receiving, head_len);
@@ -275,7 +275,7 @@ impl Connection {
         let served = with_head(head_bytes, turn.limits, |parsed| match parsed {
             Ok(Parsed { head, known, target, decision }) => {
                 let asked = self.received(&head, &known, &target, &decision, turn);
-                self.serve_asked_seldom(&asked, &decision, rest, received, turn)
+                self.serve_asked(&asked, &decision, rest, received, false, turn)
             }
             Err((reject, head_only)) => self.refused(reject, head_only, turn),
         });
@@ -293,7 +293,7 @@ impl Connection {
     }
 
     /// One request whose head is parsed: route, guards, body, handler. `rest` follows the head, and `received` bytes
-    /// of it are there.
+    /// of it are there. `usual`: where requests are whole on arrival, and the rest is inlined as well.
     #[inline(always)]
     fn serve_asked<S>(
         &mut self,
@@ -301,32 +301,15 @@ impl Connection {
         decision: &Decision,
         rest: &mut [u8],
         received: usize,
+        usual: bool,
         turn: &mut Turn<'_, S>,
     ) -> Served {
         let facts = self.facts(asked.head, decision, turn);
         let mut spans = Spans::default();
         match self.find_row(asked, decision, facts, received, &mut spans, turn) {
-            Ok(row) if row.options.cors.is_none() => {
+            Ok(row) if usual && row.options.cors.is_none() => {
                 self.serve_row(row, &mut spans, asked, decision, facts, rest, received, turn)
             }
-            Ok(row) => self.serve_row_seldom(row, &mut spans, asked, decision, facts, rest, received, turn),
-            Err(served) => served,
-        }
-    }
-
-    /// As [`serve_asked`](Connection::serve_asked), which is inlined where requests are whole on arrival.
-    #[inline(never)]
-    fn serve_asked_seldom<S>(
-        &mut self,
-        asked: &Received<'_>,
-        decision: &Decision,
-        rest: &mut [u8],
-        received: usize,
-        turn: &mut Turn<'_, S>,
-    ) -> Served {
-        let facts = self.facts(asked.head, decision, turn);
-        let mut spans = Spans::default();
-        match self.find_row(asked, decision, facts, received, &mut spans, turn) {
             Ok(row) => self.serve_row_seldom(row, &mut spans, asked, decision, facts, rest, received, turn),
             Err(served) => served,
         }

@@ -128,10 +128,7 @@ fn refused(error: JsonError) -> Rejection {
         Kind::Malformed => Status::BAD_REQUEST,
         Kind::Shape => Status::UNPROCESSABLE_CONTENT,
     };
-    let mut rejection = match error.offset() {
-        Some(offset) => refusal(status, format!("{} at byte {offset}", error.message())),
-        None => refusal(status, error.message()),
-    };
+    let mut rejection = refusal(status, error.sentence());
     let path = error.path().to_string();
     if !path.is_empty() {
         rejection = rejection.at(path);

@@ -77,15 +77,25 @@ impl JsonError {
         self.0.kind
     }
 
-    /// A fixed sentence, lower case, without any byte of the peer's.
+    /// One of a few fixed sentences, lower case, without any byte of the peer's.
+    #[cfg(any(test, feature = "internals"))]
     pub(crate) fn message(&self) -> &'static str {
         self.0.message
     }
 
     /// Which byte of the body, counted from 0, is the first that cannot be, or one of the last that could if the body ends
     /// too early. Not known of every fault.
+    #[cfg(any(test, feature = "internals"))]
     pub(crate) fn offset(&self) -> Option<usize> {
         self.0.offset
+    }
+
+    /// The message, and at which byte.
+    pub(crate) fn sentence(&self) -> Cow<'static, str> {
+        match self.0.offset {
+            Some(offset) => format!("{} at byte {offset}", self.0.message).into(),
+            None => self.0.message.into(),
+        }
     }
 
     /// What a `Deserialize` implementation said in its own words. It may quote the peer: for a
@@ -233,10 +243,7 @@ impl de::Error for JsonError {
 
 impl Display for JsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.message())?;
-        if let Some(offset) = self.offset() {
-            write!(f, " at byte {offset}")?;
-        }
+        f.write_str(&self.sentence())?;
         if self.0.path.is_empty() { Ok(()) } else { write!(f, " at {}", self.path()) }
     }
 }

@@ -91,7 +91,8 @@ fn percent_of_floor(data: &Data) -> Option<Chart> {
 }
 
 fn cpu_per_request(data: &Data) -> Option<Chart> {
-    let panel = |(name, pick)| (name, bars(data, pick, data::cpu_us, Some(data::user_us)));
+    let panel =
+        |(name, pick)| (name, bars(data, pick, |row| row.outcome.server_us(), Some(|row| row.outcome.user_us())));
     let panels = workloads(data).into_iter().map(panel).filter(|(_, bars)| !bars.is_empty()).collect();
     let text = "User and kernel time of the server's processes over the answers that arrived. This holds on a machine where \
                 the client cannot saturate the server. Whiskers: 95 % intervals of the medians. A bar with a kink is longer than there is room for.";
@@ -103,7 +104,7 @@ fn cpu_per_request(data: &Data) -> Option<Chart> {
 
 fn throughput(data: &Data) -> Option<Chart> {
     let mode = if data.rungs("saturation").is_empty() { "hello" } else { "saturation" };
-    let series = series_over_connections(data, mode, data::per_second);
+    let series = series_over_connections(data, mode, |row| row.outcome.rate());
     let lines = Lines {
         title: "GET / per second against open connections (more is better)".into(),
         x: "connections".into(),
@@ -137,7 +138,7 @@ fn response_time(data: &Data) -> Option<Chart> {
     let panel = |n: usize| {
         (
             if n == 1 { "1 connection".to_owned() } else { format!("{n} connections") },
-            bars(data, Pick::at("hello", n), data::mean_us, None),
+            bars(data, Pick::at("hello", n), |row| row.outcome.mean_us(), None),
         )
     };
     let panels = data.rungs("hello").into_iter().map(panel).filter(|(_, bars)| !bars.is_empty()).collect();
@@ -266,7 +267,7 @@ fn memory(data: &Data) -> Option<Chart> {
         x_scale: Scale::Log,
         y_scale: Scale::Log,
         number: plain,
-        series: series_over_connections(data, "hello", data::peak_mib),
+        series: series_over_connections(data, "hello", |row| row.outcome.peak_mib()),
     };
     let text = "The most that was resident while GET / was asked on so many connections, all processes of a server together, \
                 from the kernel's own high-water mark. Shared pages count in full.";
@@ -298,11 +299,14 @@ fn capacity(data: &Data) -> Option<Chart> {
     };
     let mut bars: Vec<Bar> = data.measured().into_iter().filter_map(bar).collect();
     bars.sort_by(|a, b| b.value.value.total_cmp(&a.value.value));
-    let text = format!(
+    let mut text = format!(
         "The most connections of the ladder, up to {}, that were all in use at the same time without one error or an answer \
-         slower than 10 s, in every round. sprat's end is its own: `Limits::connections_max` is 10,000 unless it is set.",
+         slower than 10 s, in every round.",
         grouped(top as f64)
     );
+    if bars.iter().any(|bar| bar.name == "sprat" && bar.value.value < top as f64) {
+        text += " sprat's end is its own: `Limits::connections_max` is 10,000 unless it is set.";
+    }
     let bars = Bars {
         title: "Connections in use at the same time without errors (more is better)".into(),
         parts: None,

@@ -134,16 +134,16 @@ impl Data {
     /// The server's CPU in percent of which the floor needs for the same, by rounds: 100 is the floor.
     pub fn percent_of_floor(&self, server: &str, pick: Pick<'_>) -> Option<Median> {
         let floor: BTreeMap<u32, f64> =
-            self.rows_of("floor", pick).filter_map(|row| Some((row.round, cpu_us(row)?))).collect();
-        let ratio = |row: &Row| Some(100.0 * floor.get(&row.round)? / cpu_us(row)?);
+            self.rows_of("floor", pick).filter_map(|row| Some((row.round, row.outcome.server_us()?))).collect();
+        let ratio = |row: &Row| Some(100.0 * floor.get(&row.round)? / row.outcome.server_us()?);
         self.median_of(server, pick, ratio)
     }
 
     /// How many times more CPU `other` needs than `ours` for the same, by rounds.
     pub fn times_less_cpu(&self, ours: &str, other: &str, pick: Pick<'_>) -> Option<Median> {
         let ours: BTreeMap<u32, f64> =
-            self.rows_of(ours, pick).filter_map(|row| Some((row.round, cpu_us(row)?))).collect();
-        self.median_of(other, pick, |row| Some(cpu_us(row)? / ours.get(&row.round)?))
+            self.rows_of(ours, pick).filter_map(|row| Some((row.round, row.outcome.server_us()?))).collect();
+        self.median_of(other, pick, |row| Some(row.outcome.server_us()? / ours.get(&row.round)?))
     }
 
     /// The most connections at the same time that a server stood without an error, in every round.
@@ -167,46 +167,6 @@ impl Data {
         let steal = self.rows.iter().filter(|row| row.outcome.steal_percent > 1.0).count();
         (errors, steal)
     }
-}
-
-/// See [`Outcome::server_us`](crate::load::Outcome::server_us), and so on: the same, of a row.
-pub fn cpu_us(row: &Row) -> Option<f64> {
-    row.outcome.server_us()
-}
-
-/// [`Outcome::user_us`](crate::load::Outcome::user_us).
-pub fn user_us(row: &Row) -> Option<f64> {
-    row.outcome.user_us()
-}
-
-/// [`Outcome::client_us`](crate::load::Outcome::client_us).
-pub fn client_us(row: &Row) -> Option<f64> {
-    row.outcome.client_us()
-}
-
-/// [`Outcome::rate`](crate::load::Outcome::rate).
-pub fn per_second(row: &Row) -> Option<f64> {
-    row.outcome.rate()
-}
-
-/// [`Outcome::mean_us`](crate::load::Outcome::mean_us).
-pub fn mean_us(row: &Row) -> Option<f64> {
-    row.outcome.mean_us()
-}
-
-/// [`Outcome::p99_us`](crate::load::Outcome::p99_us).
-pub fn p99_us(row: &Row) -> Option<f64> {
-    row.outcome.p99_us()
-}
-
-/// [`Outcome::p999_us`](crate::load::Outcome::p999_us).
-pub fn p999_us(row: &Row) -> Option<f64> {
-    row.outcome.p999_us()
-}
-
-/// [`Outcome::peak_mib`](crate::load::Outcome::peak_mib).
-pub fn peak_mib(row: &Row) -> Option<f64> {
-    row.outcome.peak_mib()
 }
 
 /// Bytes by which the server grew for each connection of the herd.
@@ -246,7 +206,7 @@ mod tests {
     #[test]
     fn rows_without_answers_have_no_figures() {
         let data = data(&[("x", 1, 0, 1.0)]);
-        assert!(data.median_of("x", Pick::at("hello", 50), cpu_us).is_none());
+        assert!(data.median_of("x", Pick::at("hello", 50), |row| row.outcome.server_us()).is_none());
         assert!(data.percent_of_floor("x", Pick::at("hello", 50)).is_none());
     }
 }

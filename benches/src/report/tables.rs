@@ -58,23 +58,26 @@ pub fn summary(data: &Data) -> Table {
     let columns: Vec<Column<'_>> = vec![
         (
             format!("CPU per GET, {rung} connections"),
-            Box::new(|s| median(s, Pick::at("hello", rung), data::cpu_us, micro)),
+            Box::new(|s| median(s, Pick::at("hello", rung), |row| row.outcome.server_us(), micro)),
         ),
         ("percent of floor".into(), Box::new(|s| Cell::of(data.percent_of_floor(s, Pick::at("hello", rung)), percent))),
         (
             "CPU per JSON POST, 200 connections".into(),
-            Box::new(|s| median(s, Pick::mode("resource"), data::cpu_us, micro)),
+            Box::new(|s| median(s, Pick::mode("resource"), |row| row.outcome.server_us(), micro)),
         ),
-        ("CPU per GET, 16 pipelined".into(), Box::new(|s| median(s, Pick::mode("pipelined"), data::cpu_us, micro))),
+        (
+            "CPU per GET, 16 pipelined".into(),
+            Box::new(|s| median(s, Pick::mode("pipelined"), |row| row.outcome.server_us(), micro)),
+        ),
         (
             "CPU per GET on a new connection".into(),
-            Box::new(|s| median(s, Pick::mode("no-keep-alive"), data::cpu_us, micro)),
+            Box::new(|s| median(s, Pick::mode("no-keep-alive"), |row| row.outcome.server_us(), micro)),
         ),
-        ("p99 at 75 % load, open loop".into(), Box::new(|s| median(s, at_75, data::p99_us, duration))),
-        ("p99.9 at 75 % load, open loop".into(), Box::new(|s| median(s, at_75, data::p999_us, duration))),
+        ("p99 at 75 % load, open loop".into(), Box::new(|s| median(s, at_75, |row| row.outcome.p99_us(), duration))),
+        ("p99.9 at 75 % load, open loop".into(), Box::new(|s| median(s, at_75, |row| row.outcome.p999_us(), duration))),
         (
             format!("peak memory, {top} connections, MiB"),
-            Box::new(|s| median(s, Pick::at("hello", top), data::peak_mib, plain)),
+            Box::new(|s| median(s, Pick::at("hello", top), |row| row.outcome.peak_mib(), plain)),
         ),
         ("bytes per idle connection".into(), Box::new(|s| median(s, Pick::mode("idle"), data::bytes_per_idle, bytes))),
     ];
@@ -187,16 +190,16 @@ fn detail(data: &Data, mode: &str) -> Table {
             table.rows.push(vec![
                 Cell::text(name),
                 Cell::text(at),
-                cell(data::per_second, grouped),
-                cell(data::mean_us, duration),
+                cell(|row| row.outcome.rate(), grouped),
+                cell(|row| row.outcome.mean_us(), duration),
                 cell(|row| Some(row.outcome.latency.p50), duration),
                 cell(|row| Some(row.outcome.latency.p99), duration),
-                cell(data::p999_us, duration),
+                cell(|row| row.outcome.p999_us(), duration),
                 cell(|row| Some(row.outcome.latency.max), duration),
-                cell(data::cpu_us, micro),
-                cell(data::user_us, micro),
-                cell(data::client_us, micro),
-                cell(data::peak_mib, plain),
+                cell(|row| row.outcome.server_us(), micro),
+                cell(|row| row.outcome.user_us(), micro),
+                cell(|row| row.outcome.client_us(), micro),
+                cell(|row| row.outcome.peak_mib(), plain),
                 Cell::text(rows.len().to_string()),
                 Cell::text(errors.to_string()),
             ]);

@@ -833,7 +833,6 @@ fn a_shutdown_without_descriptors_does_not_spin() {
     assert_ne!(stage.world.waited(), Some(Duration::ZERO));
 }
 
-/// It was closed as idle without the last read that all others had, because it had been busy at that time.
 #[test]
 fn peers_that_come_and_go_do_not_hold_up_a_shutdown() {
     let mut stage = Stage::new(Limits { connections_max: 64, ..Limits::DEFAULT });
@@ -848,6 +847,7 @@ fn peers_that_come_and_go_do_not_hold_up_a_shutdown() {
     assert!(!stage.turn());
 }
 
+/// It was closed as idle without the last read that all others had, because it had been busy at that time.
 #[test]
 fn a_connection_that_is_busy_when_shutdown_begins_is_read_once_more_as_well() {
     let mut stage = Stage::new(Limits::DEFAULT);
