@@ -31,7 +31,7 @@ macro_rules! properties {
 
 properties! {
     head framing chunked target query cookies form connection smuggling routes response json proxy date
-    credentials later
+    credentials later media_type cors
 }
 
 /// Every target of the fuzzer is among them.

@@ -148,6 +148,32 @@ impl Seeds {
         }
         self.add("credentials", "twice", b"\0\0\0g\x02\x08Bearer a\x08Bearer b");
         self.add("credentials", "nobody", b"\x01u\0\x02=\0");
+        // A parameter to add, codings, and the media type.
+        for (name, parameter, codings, value) in [
+            ("json", "charset=utf-8", &[][..], "application/json"),
+            ("built-on", "charset=utf-16", &["identity"], "application/vnd.a+json; profile=\"b\""),
+            ("form", "a=b", &["gzip"], "Application/X-WWW-Form-Urlencoded;charset=UTF-8"),
+            ("odd", ";; = ;", &["", "identity, br"], "application/json ; utf-8 ; charset = 'us-ascii'"),
+            ("other", "", &[","], "text/plain"),
+        ] {
+            let codings =
+                [&[codings.len() as u8], &codings.iter().flat_map(|text| sized(text)).collect::<Vec<_>>()[..]].concat();
+            self.add("media_type", name, &[&sized(parameter)[..], &codings, value.as_bytes()].concat());
+        }
+        // Table, path and method; the method that is asked for, and origins.
+        for (name, choices, wanted, origins) in [
+            ("preflight", [1, 0, 0], "POST", &["https://a.example"][..]),
+            ("other", [1, 0, 0], "PUT", &["https://b.example"]),
+            ("unnamed", [1, 0, 0], "DELETE", &["https://a.example"]),
+            ("two", [1, 0, 1], "", &["https://a.example", "http://[::1]:5173"]),
+            ("own", [1, 1, 0], "GET", &["http://[::1]:5173"]),
+            ("inner", [1, 2, 1], "", &["null"]),
+            ("none", [0, 1, 4], "GET", &[]),
+        ] {
+            let origins: Vec<_> =
+                [origins.len() as u8].into_iter().chain(origins.iter().flat_map(|text| sized(text))).collect();
+            self.add("cors", name, &[&choices, &sized(wanted)[..], &origins].concat());
+        }
         // Limits, how many requests and which, three cuts; then what happens, in the words of the target.
         for (name, acts) in [
             ("answer", &b"\0\0\0\x09\x28\x44\0\0\0\0\x03\0\0\x04late"[..]),
@@ -176,4 +202,9 @@ impl Seeds {
             }
         }
     }
+}
+
+/// A length in one byte, and so many bytes.
+fn sized(text: &str) -> Vec<u8> {
+    [&[text.len() as u8], text.as_bytes()].concat()
 }

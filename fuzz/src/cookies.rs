@@ -3,7 +3,7 @@
 use sprat::testing::Client;
 use sprat::{Cookies, Method, SetCookie, routes};
 
-use super::input::Input;
+use super::input::{Input, sendable};
 
 type Pairs = Vec<(String, String)>;
 
@@ -35,11 +35,6 @@ pub fn check(data: &[u8]) {
         assert_eq!(pair, format!("{name}={value}"));
         assert_eq!(read(&[pair.into_bytes()]), [(name, value)]);
     }
-}
-
-/// Other bytes are refused with the head.
-fn sendable(bytes: &[u8]) -> Vec<u8> {
-    bytes.iter().copied().filter(|&b| b == b'\t' || (b >= b' ' && b != 0x7f)).collect()
 }
 
 fn read(lines: &[Vec<u8>]) -> Pairs {

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use sprat::testing::Client;
 use sprat::{Basic, Bearer, Method, routes};
 
-use super::input::Input;
+use super::input::{Input, sendable};
 
 routes! {
     Api for () {
@@ -86,9 +86,4 @@ fn is_token(token: &str) -> bool {
 /// Without control characters, and these.
 fn sayable(text: &str, without: &str) -> String {
     text.chars().filter(|c| !matches!(c, '\0'..='\u{1f}' | '\u{7f}') && !without.contains(*c)).collect()
-}
-
-/// Other bytes are refused with the head.
-fn sendable(bytes: &[u8]) -> Vec<u8> {
-    bytes.iter().copied().filter(|&b| b == b'\t' || (b >= b' ' && b != 0x7f)).collect()
 }

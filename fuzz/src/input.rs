@@ -51,6 +51,11 @@ impl<'a> Input<'a> {
     }
 }
 
+/// What of these bytes a field value may hold; the others are refused with the head.
+pub fn sendable(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().copied().filter(|&b| b == b'\t' || (b >= b' ' && b != 0x7f)).collect()
+}
+
 /// Three bytes that say where to cut.
 #[derive(Clone, Copy)]
 pub struct Cuts([u8; 3]);

@@ -6,6 +6,7 @@
 pub mod chunked;
 pub mod connection;
 pub mod cookies;
+pub mod cors;
 pub mod credentials;
 pub mod date;
 pub mod form;
@@ -14,6 +15,7 @@ pub mod head;
 pub mod input;
 pub mod json;
 pub mod later;
+pub mod media_type;
 #[path = "../../src/tests/naive.rs"]
 mod naive;
 pub mod proxy;

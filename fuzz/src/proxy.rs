@@ -53,7 +53,7 @@ fn naive_v1(header: &str) -> Option<Option<SocketAddr>> {
     // Only a number that is spelt as numbers are comes back as it was.
     let port = |text: &str| text.parse::<u16>().ok().filter(|port| port.to_string() == text);
     address(destination).and(port(destination_port))?;
-    Some(Some(SocketAddr::new(address(source)?, port(source_port)?)))
+    Some(Some(SocketAddr::new(address(source)?.to_canonical(), port(source_port)?)))
 }
 
 fn naive_v2(rest: &[u8]) -> Option<Option<SocketAddr>> {
@@ -70,7 +70,7 @@ fn naive_v2(rest: &[u8]) -> Option<Option<SocketAddr>> {
             Some(Some(SocketAddr::new(IpAddr::from(<[u8; 4]>::try_from(&rest[..4]).ok()?), port(8))))
         }
         (0x21, 0x21 | 0x22) if len >= 36 => {
-            Some(Some(SocketAddr::new(IpAddr::from(<[u8; 16]>::try_from(&rest[..16]).ok()?), port(32))))
+            Some(Some(SocketAddr::new(IpAddr::from(<[u8; 16]>::try_from(&rest[..16]).ok()?).to_canonical(), port(32))))
         }
         (0x21, 0x31 | 0x32) if len >= 216 => Some(None),
         _ => None,

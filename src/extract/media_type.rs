@@ -59,19 +59,20 @@ fn is_foreign_charset(parameter: &[u8]) -> bool {
     let (name, value) = (parameter[..equals].trim_ascii(), parameter[equals + 1..].trim_ascii());
     let unquoted = |quote| value.strip_prefix(&[quote])?.strip_suffix(&[quote]);
     let charset = unquoted(b'"').or_else(|| unquoted(b'\'')).unwrap_or(value);
-    name.eq_ignore_ascii_case(b"charset")
+    let is_charset = if planted!("media_type") { name == b"charset" } else { name.eq_ignore_ascii_case(b"charset") };
+    is_charset
         && ![b"utf-8".as_slice(), b"utf8", b"us-ascii", b""].iter().any(|known| charset.eq_ignore_ascii_case(known))
 }
 
 #[cold]
 fn coded() -> Rejection {
     let message = "expected content without a Content-Encoding";
-    refusal(message.to_owned()).with_field("Accept-Encoding", "identity")
+    refusal(message.to_owned()).field("Accept-Encoding", "identity")
 }
 
 #[cold]
 fn unsupported(expected: &'static str) -> Rejection {
-    refusal(format!("expected {expected} in UTF-8")).with_field("Accept", expected)
+    refusal(format!("expected {expected} in UTF-8")).field("Accept", expected)
 }
 
 fn refusal(message: String) -> Rejection {
