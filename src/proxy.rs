@@ -65,7 +65,7 @@ fn parse_v1(bytes: &[u8]) -> Result<Option<Proxied>, Reject> {
             let (source, _destination) = (address().ok_or(Reject::Proxy)?, address().ok_or(Reject::Proxy)?);
             let mut port = || parse_port(words.next()?);
             let (source_port, _destination_port) = (port().ok_or(Reject::Proxy)?, port().ok_or(Reject::Proxy)?);
-            SocketAddr::new(source, source_port)
+            canonical(source, source_port)
         }
         _ => return Err(Reject::Proxy),
     };
@@ -73,6 +73,12 @@ fn parse_v1(bytes: &[u8]) -> Result<Option<Proxied>, Reject> {
         None => Ok(Some(Proxied { len, source: Some(source) })),
         Some(_) => Err(Reject::Proxy),
     }
+}
+
+/// As of a connection that was accepted: an IPv4 address is one, though a balancer that listens on IPv6 maps it into that.
+/// Limits by network would otherwise count all of IPv4 as one network.
+fn canonical(ip: IpAddr, port: u16) -> SocketAddr {
+    SocketAddr::new(ip.to_canonical(), port)
 }
 
 /// Digits without a leading zero, up to 65535.
@@ -101,12 +107,12 @@ fn parse_v2(bytes: &[u8]) -> Result<Option<Proxied>, Reject> {
         0x11 | 0x12 => {
             let [a, b, c, d, _, _, _, _, high, low] = *addresses.first_chunk::<10>().ok_or(Reject::Proxy)?;
             addresses.get(..12).ok_or(Reject::Proxy)?;
-            Some(SocketAddr::new(Ipv4Addr::new(a, b, c, d).into(), u16::from_be_bytes([high, low])))
+            Some(canonical(Ipv4Addr::new(a, b, c, d).into(), u16::from_be_bytes([high, low])))
         }
         0x21 | 0x22 => {
             let ip = Ipv6Addr::from(*addresses.first_chunk::<16>().ok_or(Reject::Proxy)?);
             let ports = addresses.get(32..36).ok_or(Reject::Proxy)?;
-            Some(SocketAddr::new(ip.into(), u16::from_be_bytes([ports[0], ports[1]])))
+            Some(canonical(ip.into(), u16::from_be_bytes([ports[0], ports[1]])))
         }
         // Unspecified, and unix sockets.
         0x00 => None,

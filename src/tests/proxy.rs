@@ -29,6 +29,9 @@ fn v2(command: u8, family: u8, addresses: &[u8]) -> Vec<u8> {
 fn version_1_names_the_source() {
     accepts(b"PROXY TCP4 1.2.3.4 5.6.7.8 1 80\r\n", Some("1.2.3.4:1"));
     accepts(b"PROXY TCP6 2001:db8::1 ::1 65535 0\r\n", Some("[2001:db8::1]:65535"));
+    // Mapped by a balancer that listens on IPv6; its neighbour is an address of IPv6.
+    accepts(b"PROXY TCP6 ::ffff:192.0.2.1 ::1 1 80\r\n", Some("192.0.2.1:1"));
+    accepts(b"PROXY TCP6 ::fffe:192.0.2.1 ::1 1 80\r\n", Some("[::fffe:192.0.2.1]:1"));
     accepts(b"PROXY UNKNOWN\r\n", None);
     accepts(b"PROXY UNKNOWN ffff::1 ffff::2 65535 65535\r\n", None);
 }
@@ -81,4 +84,10 @@ fn version_2_is_refused_where_it_is_malformed() {
     refuses(&v2(0x21, 0x11, &[0; 4081]));
     accepts(&v2(0x21, 0x11, &[0; 4080]), Some("0.0.0.0:0"));
     refuses(b"\r\n\r\n\0\r\nQUIX\n");
+}
+
+#[test]
+fn an_ipv4_address_that_version_2_maps_into_ipv6_is_one_of_ipv4() {
+    let mapped = [&[0; 10][..], &[0xff, 0xff, 192, 0, 2, 1], &[0; 16], &[0, 1, 0, 80]].concat();
+    accepts(&v2(0x21, 0x21, &mapped), Some("192.0.2.1:1"));
 }
