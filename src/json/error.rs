@@ -85,7 +85,7 @@ impl JsonError {
 
     /// Which byte of the body, counted from 0, is the first that cannot be, or one of the last that could if the body ends
     /// too early. Not known of every fault.
-    #[cfg(any(test, feature = "internals"))]
+    #[cfg(feature = "internals")]
     pub(crate) fn offset(&self) -> Option<usize> {
         self.0.offset
     }

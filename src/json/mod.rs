@@ -12,12 +12,14 @@
 //! What is absent: no tree of values, no pretty printer, no reader of partial bodies, no byte
 //! offsets in errors (the parser reports them differently on each kind of CPU).
 
+mod digits;
 mod error;
 mod parse;
 mod read;
 mod unique;
 mod write;
 
+pub(crate) use digits::shortened;
 pub(crate) use error::{JsonError, Kind};
 pub(crate) use parse::{Tape, parse};
 pub(crate) use write::write;

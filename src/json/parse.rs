@@ -4,7 +4,7 @@
 //! a key that its object repeats (section 4; compared after unescaping), more than
 //! [`DEPTH_MAX`] levels, text that is not UTF-8 (8.1) or that escapes half a surrogate pair (8.2),
 //! a byte order mark (8.1 lets a parser ignore one; we do not, so that one text has one spelling),
-//! and a number beyond the range of `f64`.
+//! a number beyond the range of `f64`, and numbers that would take long to read (see `digits`).
 //!
 //! Numbers are exact or refused: see `read`.
 
@@ -14,6 +14,7 @@ use serde::Deserialize;
 use simd_json::{Buffers, ErrorType, INPUT_PADDING, Tape as Nodes, fill_tape, fill_tape_padded};
 pub(super) use simd_json::{Node, StaticNode};
 
+use super::digits::are_hard;
 use super::error::{DUPLICATE_KEY, JsonError, Kind};
 use super::read::read;
 use super::unique::{Scratch, find_repeated};
@@ -80,6 +81,9 @@ where
 /// gathers the path on its way up, as any other does.
 #[inline(never)]
 fn fill<'r>(bytes: &'r mut [u8], len: usize, tape: &mut Tape, nodes: &mut Nodes<'r>) -> Result<bool, JsonError> {
+    if are_hard(&bytes[..len]) {
+        return Err(JsonError::malformed("too many numbers of more than 19 digits"));
+    }
     let filled = if bytes.len() - len >= INPUT_PADDING {
         fill_tape_padded(bytes, len, &mut tape.buffers, nodes)
     } else {

@@ -197,3 +197,30 @@ fn a_value_that_cannot_be_written_is_a_clean_500() {
     assert_eq!((answers[1].field("x-leak"), answers[1].text()), (None, "the server failed to answer this request"));
     assert_eq!(answers[0], answers[3]);
 }
+
+#[derive(Deserialize)]
+struct Sample {
+    of: f64,
+}
+
+fn sampled(_: &mut (), Json(sample): Json<Sample>) -> String {
+    sample.of.to_string()
+}
+
+routes! { Samples for () { POST "/" => sampled(sample), } }
+
+#[test]
+fn a_body_of_numbers_that_take_long_to_read_is_refused_even_where_nobody_wants_them() {
+    let mut client = Client::new(Samples, ());
+    // The middle between two floats, and a little less.
+    let mut send = |count: usize, number: &str| {
+        let unwanted = vec![number; count].join(",");
+        client.post("/", format!(r#"{{"of":{number},"unwanted":[{unwanted}]}}"#).as_bytes())
+    };
+    assert_eq!(send(15, "0.500000000000000055511151231257827").status(), 200);
+    let answer = send(16, "0.500000000000000055511151231257827");
+    assert_eq!(answer.status(), 400);
+    assert!(answer.text().contains("too many numbers of more than 19 digits"), "{}", answer.text());
+    // As long, and told apart by their first digits.
+    assert_eq!(send(1000, "0.500000000000000075511151231257827").text(), "0.5000000000000001");
+}

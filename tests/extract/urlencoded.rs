@@ -77,8 +77,8 @@ scalar_tests! {
     of_u128 u128 { "340282366920938463463374607431768211455" => u128::MAX, } "expected a whole number in digits (u128)" {
         "340282366920938463463374607431768211456"
     }
-    of_f64 f64 { "1.5" => 1.5, "-2e3" => -2000.0, "0" => 0.0, } "expected a decimal number" {
-        "inf" "NaN" "-inf" "infinity" "%2B1.5" ".5" "1e400" "" "-" "-.5" "1,5"
+    of_f64 f64 { "1.5" => 1.5, "-2e3" => -2000.0, "0" => 0.0, "-0.1000000000000000055511" => -0.1, } "expected a decimal number" {
+        "0.1000000000000000055511.1" "0.1000000000000000055511x" "inf" "NaN" "-inf" "infinity" "%2B1.5" ".5" "1e400" "" "-" "-.5" "1,5"
     }
     of_f32 f32 { "1.5" => 1.5, } "expected a decimal number" { "1e39" }
     of_bool bool { "true" => true, "false" => false, } "expected true or false" { "True" "1" "on" "" }

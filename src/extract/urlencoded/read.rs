@@ -11,6 +11,7 @@ use serde::forward_to_deserialize_any;
 
 use super::Fault;
 use super::pairs::Pair;
+use crate::json::shortened;
 use crate::request::FromParam;
 
 const TWICE: &str = "the key comes more than once";
@@ -247,11 +248,13 @@ impl Text<'_, '_> {
     }
 
     /// `[ "-" ] 1*DIGIT [ "." *DIGIT ] [ ( "e" / "E" ) [ sign ] 1*DIGIT ]`, in range: Rust's own parser would also
-    /// take `inf`, `nan` and `+1`.
+    /// take `inf`, `nan` and `+1`, and some take it long. Digits from the twentieth on do not count.
     fn parse_float<T: std::str::FromStr + Into<f64> + Copy>(&self) -> Result<T, Fault> {
         let digits = self.text.strip_prefix('-').unwrap_or(self.text);
         let plain = digits.starts_with(|c: char| c.is_ascii_digit());
-        let value = self.text.parse().ok().filter(|&value: &T| plain && value.into().is_finite());
+        let shortened = shortened(self.text);
+        let text = shortened.as_deref().unwrap_or(self.text);
+        let value = text.parse().ok().filter(|&value: &T| plain && value.into().is_finite());
         value.ok_or_else(|| expected("a decimal number"))
     }
 }
