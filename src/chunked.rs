@@ -250,7 +250,8 @@ impl Decoder {
             return Err(Reject::ChunkLineTooLong);
         }
         // One-byte chunks cost five bytes each and pass. Sixteen digits around every byte do not.
-        if self.overhead_len > OVERHEAD_FREE + limits.chunk_extension_bytes_max + 8 * self.decoded_len {
+        let allowed = limits.chunk_extension_bytes_max.saturating_add(self.decoded_len.saturating_mul(8));
+        if self.overhead_len > allowed.saturating_add(OVERHEAD_FREE) {
             return Err(Reject::ChunkOverhead);
         }
         Ok(())

@@ -240,8 +240,6 @@ struct Skipping {
 struct Waiting {
     ticket: Arc<Ticket>,
     facts: Facts,
-    linger: bool,
-    body_unread: bool,
     /// A body that its answer does not wait for, none of which is passed over yet.
     unread: Unread,
     /// Field lines that its answer begins with, whatever it is.

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use crate::caught::discard;
 use crate::rejection::Rejection;
 use crate::request::{FromRequest, Request, TheLater};
 use crate::response::{Respond, Response, Sent};
@@ -430,10 +431,18 @@ impl Post {
         locked(&self.letters).as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// Whether a letter of this ticket says that its right to answer was dropped in a panic.
+    pub(crate) fn holds_panic_of(&self, number: u64) -> bool {
+        let says_so = |letter: &Letter| {
+            letter.number() == number && matches!(letter.content, Content::Dropped { panicking: true })
+        };
+        locked(&self.letters).as_ref().is_some_and(|letters| letters.iter().any(says_so))
+    }
+
     /// The loop is gone.
     pub(crate) fn close(&self) {
         let letters = locked(&self.letters).take();
-        drop(letters);
+        discard(letters);
         self.outside.close();
     }
 }

@@ -8,6 +8,7 @@ mod macros;
 #[cfg(test)]
 mod tests;
 
+mod caught;
 mod date;
 mod limits;
 mod method;

@@ -60,7 +60,8 @@ pub struct Limits {
     /// Whether a peer that shuts down its sending side while its answer is made elsewhere, or is being streamed, still
     /// gets it. Default false: nearly all that do have left, so their work is cancelled.
     pub answer_half_closed: bool,
-    /// Without the peer taking a byte of waiting output; then reset. Default 30 s.
+    /// Without the peer taking any of the waiting output; then reset. Default 30 s. The system says that there is room
+    /// again for some 64 KiB at a time, so a peer that takes less than that in this time can count as one that takes none.
     pub write_timeout: Duration,
     /// How long input is dropped after a final error answer. Default 2 s.
     pub linger_timeout: Duration,
@@ -119,18 +120,19 @@ impl Limits {
         let all_at_once = connections.saturating_mul(each);
         let connections = if one_at_a_time < all_at_once { one_at_a_time } else { all_at_once };
         // Growing a buffer, and parsing JSON, takes memory beside the body, for one request at a time.
-        let parsing = (JSON_FACTOR + 2) * max(self.body_bytes_max, READ_BUFFER_LEN);
+        let parsing = max(self.body_bytes_max, READ_BUFFER_LEN).saturating_mul(JSON_FACTOR + 2);
         connections.saturating_add(LOOP_BYTES).saturating_add(parsing)
     }
 
     /// For a connection whose message, as far as it is held, is no larger than this.
     const fn worst_case_with(&self, message: usize) -> usize {
         // Buffers are powers of two, with some room.
-        let input = 2 * (max(message, READ_BUFFER_LEN) + 1024);
+        let input = max(message, READ_BUFFER_LEN).saturating_add(1024).saturating_mul(2);
         // Segments are given back when they are sent to their end: the first can be of an earlier turn, and small
         // ones are put together in vectors that double. They are so however little may wait.
-        let output = max(6 * self.output_bytes_max, 4 * self.output_bytes_max + 2 * MERGED_BYTES_MAX);
-        SLOT_BYTES + input + output
+        let waiting = self.output_bytes_max;
+        let output = max(waiting.saturating_mul(6), waiting.saturating_mul(4).saturating_add(2 * MERGED_BYTES_MAX));
+        input.saturating_add(output).saturating_add(SLOT_BYTES)
     }
 
     /// Whether the settings make sense together.
@@ -145,9 +147,16 @@ impl Limits {
             (self.target_bytes_max <= self.head_bytes_max, "target_bytes_max must be at most head_bytes_max"),
             (self.fields_max >= 1, "fields_max must be at least 1"),
             (self.fields_max <= 4096, "fields_max must be at most 4096"),
-            (self.body_bytes_max <= 1 << 40, "body_bytes_max must be at most 1 TiB"),
+            (self.body_bytes_max as u64 <= 1 << 40, "body_bytes_max must be at most 1 TiB"),
             (self.chunk_line_bytes_max >= 18, "chunk_line_bytes_max must be at least 18"),
+            (self.chunk_line_bytes_max <= 1 << 20, "chunk_line_bytes_max must be at most 1 MiB"),
+            (self.chunk_extension_bytes_max as u64 <= 1 << 40, "chunk_extension_bytes_max must be at most 1 TiB"),
+            // The CRLF that ends a body without trailer fields.
+            (self.trailer_bytes_max >= 2, "trailer_bytes_max must be at least 2"),
+            (self.trailer_bytes_max <= 1 << 20, "trailer_bytes_max must be at most 1 MiB"),
             (self.output_bytes_max >= 1024, "output_bytes_max must be at least 1024"),
+            (self.output_bytes_max as u64 <= 1 << 40, "output_bytes_max must be at most 1 TiB"),
+            (self.linger_bytes_max as u64 <= 1 << 40, "linger_bytes_max must be at most 1 TiB"),
             (self.connections_max >= 1, "connections_max must be at least 1"),
             (self.connections_max <= 1 << 24, "connections_max must be at most 16,777,216"),
             (self.requests_per_turn >= 1, "requests_per_turn must be at least 1"),

@@ -125,6 +125,17 @@ impl Output {
         self.field_lines.len() > self.common_lines.len()
     }
 
+    /// Takes those fields away. `None` if they are no text; then they stay.
+    #[cold]
+    pub(crate) fn take_own_fields(&mut self) -> Option<Vec<(String, String)>> {
+        let common_len = self.common_lines.len();
+        let own = std::str::from_utf8(self.field_lines.get(common_len..)?).ok()?;
+        let pairs = own.split("\r\n").filter_map(|line| line.split_once(": "));
+        let fields = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        self.field_lines.truncate(common_len);
+        Some(fields)
+    }
+
     /// Puts other bytes in the place of those that the answer since the mark begins with, if it begins with these.
     #[cold]
     pub(crate) fn replace_start(&mut self, mark: Mark, old: &[u8], new: &[u8]) {

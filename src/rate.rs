@@ -20,14 +20,14 @@ use crate::status::Status;
 /// one loop: divide it by their number, or run one loop.
 ///
 /// A handler says that it is limited by an argument of type [`Limited`]. For a key that only a body holds, a handler
-/// calls [`admit`](RateLimit::admit) itself:
+/// calls [`admit`](RateLimit::admit) itself. What is kept is bounded in number, not in size, so bound what peers choose:
 ///
 /// ```
 /// use std::time::Duration;
 /// use sprat::{RateLimit, Rejection, Request, routes};
 ///
 /// struct App { logins: RateLimit<String> }
-/// routes! { Api for App { POST "/login" => login(request, body), } }
+/// routes! { Api for App { POST "/login" => login(request, body) [body_max = 256], } }
 ///
 /// fn login(app: &mut App, request: Request<'_>, body: Vec<u8>) -> Result<&'static str, Rejection> {
 ///     let user = String::from_utf8_lossy(&body).into_owned();
@@ -189,9 +189,9 @@ impl From<TooMany> for Rejection {
         let TooMany { count, period, wait } = too_many;
         let seconds = |duration: Duration| duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
         Rejection::text(Status::TOO_MANY_REQUESTS, "too many requests")
-            .with_field("Retry-After", seconds(wait).to_string())
-            .with_field("RateLimit-Policy", format!("\"default\";q={count};w={}", seconds(period)))
-            .with_field("RateLimit", format!("\"default\";r=0;t={}", seconds(wait)))
+            .field("Retry-After", seconds(wait).to_string())
+            .field("RateLimit-Policy", format!("\"default\";q={count};w={}", seconds(period)))
+            .field("RateLimit", format!("\"default\";r=0;t={}", seconds(wait)))
     }
 }
 

@@ -70,8 +70,8 @@ impl Rejection {
 
     /// Adds a field to the answer. One that cannot be written makes the answer a 500.
     #[must_use]
-    pub fn with_field(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Cow<'static, str>>) -> Rejection {
-        self.0.fields.push((name.into(), value.into()));
+    pub fn field(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<String>) -> Rejection {
+        self.0.fields.push((name.into(), value.into().into()));
         self
     }
 
@@ -125,6 +125,12 @@ impl Rejection {
         self
     }
 
+    /// Takes over what an answer around it says.
+    pub(crate) fn wrap(&mut self, status: Option<Status>, fields: Vec<(String, String)>) {
+        self.0.status = status.unwrap_or(self.0.status);
+        self.0.fields.splice(..0, fields.into_iter().map(|(name, value)| (name.into(), value.into())));
+    }
+
     /// Takes the fields away, for them to be written whatever is made of the rest.
     pub(crate) fn take_fields(&mut self) -> Vec<(Cow<'static, str>, Cow<'static, str>)> {
         std::mem::take(&mut self.0.fields)
@@ -136,12 +142,19 @@ impl Rejection {
     }
 }
 
+/// The reason of the status as its text, so that `ok_or(Status::NOT_FOUND)?` does.
+impl From<Status> for Rejection {
+    fn from(status: Status) -> Rejection {
+        Rejection::text(status, status.reason())
+    }
+}
+
 impl From<Reject> for Rejection {
     fn from(reject: Reject) -> Rejection {
         let rejection = Rejection::text(reject.status(), reject.sentence());
         match reject {
             // It passes: others are done with theirs.
-            Reject::BodiesTooLarge => rejection.with_field("Retry-After", "1"),
+            Reject::BodiesTooLarge => rejection.field("Retry-After", "1"),
             _ => rejection,
         }
     }
@@ -150,24 +163,22 @@ impl From<Reject> for Rejection {
 #[diagnostic::do_not_recommend]
 impl Respond for Rejection {
     #[cold]
-    fn respond<'r>(self, response: Response<'r>) -> Sent<'r> {
-        let keep = response.is_untouched();
-        let mut response = response.status(self.0.status);
-        for (name, value) in &self.0.fields {
-            response = response.field(name, value.as_bytes());
-        }
+    fn respond<'r>(mut self, mut response: Response<'r>) -> Sent<'r> {
+        response.unwrap_into(&mut self);
         let Inner { error, message, path, .. } = &*self.0;
         let (is_json, body) = match (error, path) {
             (Some(error), path) => (true, Cow::Owned(json_body(error, message, path.as_deref()))),
             (None, Some(path)) => (false, Cow::Owned(format!("{path}: {message}"))),
             (None, None) => (false, message.clone()),
         };
-        if keep {
-            response.keep(self);
+        response = response.status(self.0.status);
+        for (name, value) in &self.0.fields {
+            response = response.field(name, value.as_bytes());
         }
         if is_json {
             response = response.content_type("application/json");
         }
+        response.keep(self);
         response.text(&body)
     }
 }

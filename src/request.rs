@@ -3,7 +3,9 @@
 //! `routes!` resolves each argument of a handler by its name (a path parameter, [`FromParam`]) or by its type
 //! ([`FromRequest`]). A typestate on [`Parts`] lets the body and the writer be taken once.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::head::{Fields, Head, Known, Version};
@@ -24,7 +26,7 @@ use crate::target::{self, Form, Target};
 /// # sprat::routes! { Api for () { GET "/who" => whoami(request), } }
 /// # assert_eq!(sprat::testing::Client::new(Api, ()).get("/who?a=1").text(), "GET /who Some(\"a=1\")");
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Request<'r>(pub(crate) &'r Received<'r>);
 
 /// What is known of a request before its body.
@@ -106,6 +108,20 @@ impl<'r> Request<'r> {
     /// Whether shutdown has begun. A readiness route answers 503 from then on.
     pub fn is_draining(&self) -> bool {
         self.0.draining
+    }
+}
+
+/// Not derived: values of fields, and queries, are credentials too often to stand in a log.
+impl fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.fields().iter().map(|(name, _)| name).collect();
+        let (method, path, peer) = (self.method(), self.path(), self.peer());
+        f.debug_struct("Request")
+            .field("method", &method)
+            .field("path", &path)
+            .field("fields", &names)
+            .field("peer", &peer)
+            .finish_non_exhaustive()
     }
 }
 
@@ -483,12 +499,42 @@ impl<'r> FromParam<'r> for String {
 pub struct Rest<'r>(pub &'r str);
 
 impl<'r> Rest<'r> {
-    /// The remainder as it was sent, without the slash before it. Possibly empty. Holds no dot segment.
+    /// The remainder as it was sent, without the slash before it. Possibly empty.
+    ///
+    /// No segment is a dot segment as it stands, but `%2F` and `%2E` are not decoded, and it may begin with a slash: it is
+    /// not a path of files. See [`relative_path`](Rest::relative_path).
     pub fn as_str(&self) -> &'r str {
         self.0
     }
 
-    /// The segments, each percent-decoded. None for an empty remainder.
+    /// The remainder as a path below a folder of yours; `None` if it could lead out of it: if a segment is empty, or is
+    /// after decoding a dot segment, or holds a slash, a backslash, a NUL or, on Windows, a colon.
+    ///
+    /// Links in that folder are followed, wherever they lead.
+    ///
+    /// ```
+    /// use sprat::Rest;
+    /// fn file(_: &mut (), path: Rest<'_>) -> Option<Vec<u8>> {
+    ///     let path = std::path::Path::new("/srv/www").join(path.relative_path()?);
+    ///     std::fs::read(path).ok()
+    /// }
+    /// # sprat::routes! { Api for () { GET "/files/{*path}" => file(path), } }
+    /// # assert_eq!(sprat::testing::Client::new(Api, ()).get("/files/..%2f..%2fetc%2fpasswd").status(), 404);
+    /// assert_eq!(Rest("css/a%20b.css").relative_path(), Some("css/a b.css".into()));
+    /// assert_eq!(Rest("/etc/passwd").relative_path(), None);
+    /// assert_eq!(Rest("..%2fpasswd").relative_path(), None);
+    /// ```
+    pub fn relative_path(&self) -> Option<PathBuf> {
+        let leads_out = |segment: &String| {
+            matches!(segment.as_str(), "" | "." | "..")
+                || segment.contains(['/', '\\', '\0'])
+                || (cfg!(windows) && segment.contains(':'))
+        };
+        let segments = self.segments().map(|segment| (!leads_out(&segment)).then_some(segment));
+        segments.collect()
+    }
+
+    /// The segments, each percent-decoded: one may be empty, `..`, or hold a slash. None for an empty remainder.
     pub fn segments(&self) -> impl Iterator<Item = String> + use<'r> {
         let segments = (!self.0.is_empty()).then(|| self.0.split('/'));
         segments.into_iter().flatten().map(|segment| {

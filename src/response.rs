@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use crate::caught::caught;
 use crate::head::is_token_byte;
 use crate::method::Methods;
 use crate::output::{Borrowed, COPY_BYTES_MAX, Mark, Output};
@@ -108,6 +108,8 @@ impl<'r> Response<'r> {
     }
 
     /// Sets the status, unless it was set before: what wraps an answer decides, as in `(Status, T)`. Default 200.
+    ///
+    /// A refusal ([`Rejection`], a [`Status`] from 400 on, `None`) keeps its own under one that is no error.
     #[must_use]
     pub fn status(mut self, status: Status) -> Response<'r> {
         self.status.get_or_insert(status);
@@ -204,15 +206,14 @@ impl<'r> Response<'r> {
         out.extend_from_slice(b"          \r\n\r\n");
         let start = out.len();
         if write(out).is_err() {
-            self.failed = Some("the content cannot be written as what it is to be");
-            return self.fail();
+            return self.fail_by("the content cannot be written as what it is to be");
         }
         let mut digits = itoa::Buffer::new();
         let digits = digits.format(out.len() - start).as_bytes();
         let hole_end = start - 4;
         match out.get_mut(hole_end - digits.len()..hole_end) {
             Some(hole) if digits.len() <= 10 => hole.copy_from_slice(digits),
-            _ => return self.fail(),
+            _ => return self.fail_by("the content is longer than ten digits can say"),
         }
         if self.facts.head_only {
             out.truncate(start);
@@ -264,7 +265,10 @@ impl<'r> Response<'r> {
 
     /// Writes the head of an answer in parts. `Err` if that cannot be; then a 500 is written.
     pub(crate) fn begin_stream(mut self) -> Result<Sent<'r>, Sent<'r>> {
-        if self.status.is_some_and(|status| !status.has_content()) || !self.begin() {
+        if self.status.is_some_and(|status| !status.has_content()) {
+            return Err(self.fail_by("a status without content cannot be answered in parts"));
+        }
+        if !self.begin() {
             return Err(self.fail());
         }
         let framing: &[u8] = if self.facts.http10 { b"\r\n" } else { b"Transfer-Encoding: chunked\r\n\r\n" };
@@ -351,28 +355,48 @@ impl<'r> Response<'r> {
         }
     }
 
-    /// The answer cannot be sent as it is: 500 instead.
+    /// A field was refused: 500 instead.
     #[cold]
     fn fail(self) -> Sent<'r> {
+        let why = self.failed.unwrap_or_default();
+        self.fail_by(why)
+    }
+
+    /// The answer cannot be sent as it is: 500 instead.
+    #[cold]
+    fn fail_by(self, why: &'static str) -> Sent<'r> {
         self.output.roll_back(self.mark);
-        self.output.fault = Some(self.failed.unwrap_or("a status without content cannot be answered in parts"));
+        self.output.fault = Some(why);
+        // Not the refusal that could not be written: a mapper is asked about this one.
+        if *self.asked != Asked::Close {
+            *self.asked = Asked::Nothing;
+        }
         Reject::HandlerFailed.respond(Response::new(self.output, self.asked, self.facts))
     }
 
-    /// Whether this is the whole answer so far: a refusal written now can be replaced by what a mapper makes of it.
-    pub(crate) fn is_untouched(&self) -> bool {
-        self.status.is_none() && !self.output.has_own_fields() && *self.asked == Asked::Nothing
+    /// What wraps a refusal becomes part of it, so that a mapper has it too: the fields, and the status if that is an
+    /// error.
+    pub(crate) fn unwrap_into(&mut self, rejection: &mut Rejection) {
+        let status = self.status.take().filter(|status| status.code() >= 400);
+        let fields = self.output.take_own_fields().unwrap_or_default();
+        self.typed &= self.output.has_own_fields();
+        rejection.wrap(status, fields);
     }
 
-    /// Says that the answer is a refusal, and keeps it.
+    /// Keeps the refusal that is being written, for a mapper to say it in other words.
     pub(crate) fn keep(&mut self, rejection: Rejection) {
-        *self.asked = Asked::Rejected;
-        self.output.source = Some(Box::new(rejection));
+        if *self.asked == Asked::Nothing {
+            *self.asked = Asked::Rejected;
+            self.output.source = Some(Box::new(rejection));
+        }
     }
 
     /// Finishes with a status and a sentence, for a mapper to say in other words.
     pub(crate) fn refuse_alone(self, status: Status, sentence: &'static str) -> Sent<'r> {
-        if self.is_untouched() {
+        if self.status.is_some() || self.output.has_own_fields() {
+            return Rejection::text(status, sentence).respond(self);
+        }
+        if *self.asked == Asked::Nothing {
             *self.asked = Asked::Refused(status, sentence);
         }
         self.status(status).text(sentence)
@@ -463,7 +487,7 @@ impl Refusing<'_> {
         let Refusing { output, facts } = self;
         let (mark, status) = (output.mark(), rejection.status());
         let mut asked = Asked::Nothing;
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let mapped = caught(|| {
             let mut response = Response::new(output, &mut asked, facts);
             for (name, value) in rejection.take_fields() {
                 // The type is that of other content.
@@ -472,8 +496,8 @@ impl Refusing<'_> {
                 }
             }
             let _ = map(state, rejection, response);
-        }));
-        if outcome.is_err() {
+        });
+        if mapped.is_none() {
             output.roll_back(mark);
             return Mapped::Panicked;
         }
@@ -482,6 +506,8 @@ impl Refusing<'_> {
             write_status_line(&mut line, status);
             output.replace_start(mark, b"HTTP/1.1 200 OK\r\n", &line);
         }
+        // What it answered with may be a refusal, but nobody is asked about that.
+        output.source = None;
         if asked == Asked::Close { Mapped::Closing } else { Mapped::Answered }
     }
 }
@@ -593,7 +619,7 @@ pub mod constant_head {
 /// | [`Html<T>`](Html) | 200, `text/html; charset=utf-8` |
 /// | `Json<T>` | 200, `application/json` |
 /// | [`Status`] | that status, its reason as text |
-/// | `(Status, T)` | `T` with that status |
+/// | `(Status, T)` | `T` with that status; a refusal keeps its own unless that is an error too |
 /// | `Result<T, E>` | either |
 /// | `Option<T>` | `T`, or 404 |
 /// | `()` | 204 |

@@ -315,3 +315,23 @@ fn one_policy_does_not_leak_into_the_next_answer() {
     allows(&answers[2], 405, A);
     says_nothing(&answers[3], 401);
 }
+
+routes! {
+    Beside for App {
+        POST    "/x" => hello() [cors = PAGES],
+        OPTIONS "/x" => hello(),
+        OPTIONS "/y" => hello(),
+    }
+}
+
+#[test]
+fn a_preflight_is_answered_though_a_row_for_options_without_a_policy_is_there() {
+    let mut client = Client::new(Beside, App::default());
+    allows(&preflight(&mut client, "/x", A, "POST"), 204, A);
+    let answer = from(&mut client, Method::Options, "/x", A);
+    assert_eq!((answer.status(), answer.text()), (200, "hello"));
+    // Where nothing has a policy it is a request as any other.
+    let answer = preflight(&mut client, "/y", A, "POST");
+    assert_eq!((answer.status(), answer.text()), (200, "hello"));
+    says_nothing(&answer, 200);
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sprat::testing::{Answer, Client};
-use sprat::{Bearer, Html, Later, Limits, Method, Reject, Rejection, Respond, Status, routes};
+use sprat::{Bearer, Html, Later, Limits, Method, Reject, Rejection, Respond, Status, StreamHead, routes};
 
 #[derive(Default)]
 struct App {
@@ -34,6 +34,12 @@ routes! {
         GET  "/panic"        => panics(),
         GET  "/later"        => later(ticket),
         GET  "/const"        => const text("constant"),
+        GET  "/as/{status}"  => under(status),
+        GET  "/with/{kind}"  => with_field(kind),
+        GET  "/none-as"      => none_under(),
+        GET  "/bad-field"    => bad_field(),
+        GET  "/fresh"        => fresh(),
+        GET  "/head"         => stream_head(ticket),
         "/group"             => Group,
         "/grouped"           => Group [errors = page],
         "/bare"              => Own,
@@ -79,7 +85,7 @@ fn own(_: &mut App, kind: &str) -> Result<&'static str, Rejection> {
     match kind {
         "fine" => Ok("fine"),
         "busy" => Err(Rejection::from(Reject::BodiesTooLarge)),
-        _ => Err(Rejection::json(Status::CONFLICT, "taken", "the name is taken").with_field("X-Name", "ada")),
+        _ => Err(Rejection::json(Status::CONFLICT, "taken", "the name is taken").field("X-Name", "ada")),
     }
 }
 
@@ -89,6 +95,38 @@ fn status(_: &mut App, of: u16) -> Status {
 
 fn note(_: &mut App, at: usize) -> Option<&'static str> {
     ["note"].get(at).copied()
+}
+
+/// A refusal under a status that wraps it.
+fn under(_: &mut App, status: u16) -> (Status, Result<&'static str, Rejection>) {
+    (Status::new(status).unwrap(), Err(Rejection::text(Status::CONFLICT, "no")))
+}
+
+/// Refusals of all kinds with a field around them.
+fn with_field(_: &mut App, kind: &str) -> impl Respond {
+    let answer = match kind {
+        "fine" => Ok(Some(Status::OK)),
+        "none" => Ok(None),
+        "status" => Ok(Some(Status::FORBIDDEN)),
+        _ => Err(Rejection::text(Status::CONFLICT, "no").field("X-Own", "1")),
+    };
+    answer.field("X-Request-ID", "7")
+}
+
+fn none_under(_: &mut App) -> (Status, Option<&'static str>) {
+    (Status::CREATED, None)
+}
+
+fn bad_field(_: &mut App) -> impl Respond {
+    Err::<(), _>(Rejection::text(Status::CONFLICT, "no")).field("X-Request-ID", "a\r\nb")
+}
+
+fn fresh(_: &mut App) -> Result<&'static str, Rejection> {
+    Err(Rejection::text(Status::NOT_MODIFIED, "").field("ETag", "\"a\""))
+}
+
+fn stream_head(_: &mut App, ticket: Later<App>) {
+    ticket.stream(StreamHead::new("text/plain").field("X-A", "a\r\nb"));
 }
 
 fn panics(_: &mut App) -> &'static str {
@@ -281,4 +319,59 @@ fn a_mapped_answer_keeps_the_connection_and_the_order() {
     let statuses: Vec<u16> = link.answers().iter().map(Answer::status).collect();
     assert_eq!(statuses, [400, 404, 200]);
     assert!(link.closed().is_none());
+}
+
+#[test]
+fn a_refusal_keeps_its_status_under_one_that_is_no_error() {
+    let mut client = client();
+    says(&client.get("/as/201"), 409, "mapped 409 -: no");
+    says(&client.get("/as/418"), 418, "mapped 418 -: no");
+    says(&client.get("/none-as"), 404, "mapped 404 -: nothing is found here");
+    let mut plain = Client::new(Unmapped, App::default());
+    says(&plain.get("/as/201"), 409, "no");
+    says(&plain.get("/as/418"), 418, "no");
+    says(&plain.get("/none-as"), 404, "nothing is found here");
+}
+
+routes! {
+    Unmapped for App {
+        GET "/as/{status}"  => under(status),
+        GET "/with/{kind}"  => with_field(kind),
+        GET "/none-as"      => none_under(),
+    }
+}
+
+#[test]
+fn a_field_around_a_refusal_goes_with_it_to_the_mapper_and_stays() {
+    for (mut client, is_mapped) in [(client(), true), (Client::new(Unmapped, App::default()), false)] {
+        for (kind, status, text) in
+            [("none", 404, "nothing is found here"), ("status", 403, "Forbidden"), ("x", 409, "no")]
+        {
+            let answer = client.get(&format!("/with/{kind}"));
+            let text = if is_mapped { format!("mapped {status} -: {text}") } else { text.to_owned() };
+            says(&answer, status, &text);
+            assert_eq!(answer.fields().iter().filter(|(name, _)| name == "X-Request-ID").count(), 1);
+            assert_eq!(answer.field("x-own"), (kind == "x").then_some("1"));
+        }
+        let answer = client.get("/with/fine");
+        says(&answer, 200, "OK");
+        assert_eq!(answer.field("x-request-id"), Some("7"));
+    }
+}
+
+#[test]
+fn a_refusal_that_cannot_be_written_is_mapped_as_500() {
+    says(&client().get("/bad-field"), 500, "mapped 500 -: the server failed to answer this request");
+}
+
+#[test]
+fn a_status_without_content_is_not_mapped() {
+    let answer = client().get("/fresh");
+    says(&answer, 304, "");
+    assert_eq!((answer.field("etag"), answer.field("content-length")), (Some("\"a\""), None));
+}
+
+#[test]
+fn a_stream_that_cannot_begin_is_mapped() {
+    says(&client().get("/head"), 500, "mapped 500 -: the server failed to answer this request");
 }

@@ -802,6 +802,30 @@ fn limits_that_make_no_sense_are_an_error_at_the_start_that_names_them() {
 }
 
 #[test]
+fn a_size_that_could_not_be_counted_with_is_no_limit() {
+    type Set = fn(&mut Limits) -> &mut usize;
+    let sizes: [(&str, Set); 6] = [
+        ("body_bytes_max", |limits| &mut limits.body_bytes_max),
+        ("chunk_line_bytes_max", |limits| &mut limits.chunk_line_bytes_max),
+        ("chunk_extension_bytes_max", |limits| &mut limits.chunk_extension_bytes_max),
+        ("trailer_bytes_max", |limits| &mut limits.trailer_bytes_max),
+        ("output_bytes_max", |limits| &mut limits.output_bytes_max),
+        ("linger_bytes_max", |limits| &mut limits.linger_bytes_max),
+    ];
+    for (name, size) in sizes {
+        let mut limits = Limits::DEFAULT;
+        *size(&mut limits) = usize::MAX;
+        assert!(limits.check().is_err_and(|fault| fault.starts_with(name)), "{name}");
+        // What they come to is said before they are checked.
+        assert!(limits.worst_case_bytes(10_000) >= Limits::DEFAULT.worst_case_bytes(10_000), "{name}");
+    }
+    // The line that ends the chunks has to have room.
+    for (bytes, is_enough) in [(1, false), (2, true)] {
+        assert_eq!(Limits { trailer_bytes_max: bytes, ..Limits::DEFAULT }.check().is_ok(), is_enough);
+    }
+}
+
+#[test]
 fn a_listener_of_ones_own_can_be_handed_over() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
@@ -886,7 +910,7 @@ fn events_tell_what_happens_and_how_much_it_matters() {
     };
     assert_eq!(levels_of("listening on 127.0.0.1:"), [Level::Info]);
     assert_eq!(levels_of("a request starts with a method"), [Level::Debug]);
-    assert_eq!(levels_of("a handler panicked on a request from 127.0.0.1:"), [Level::Error]);
+    assert_eq!(levels_of("GET /panic/{id} panicked on a request from 127.0.0.1:"), [Level::Error]);
     assert_eq!(levels_of("shutdown is complete"), [Level::Info]);
     assert!(Level::Debug < Level::Info && Level::Warn < Level::Error);
 }

@@ -1,9 +1,9 @@
 //! From requests to answers: parses a head, finds its row, runs the handler, and sees to it that there is one answer.
 
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::{BETWEEN, CloseReason, Connection, Phase, Served, Turn, Unread, Waiting, Workspace};
+use crate::caught::caught;
 use crate::cors::{self, CrossOrigin};
 use crate::framing::{self, Decision, Framing};
 use crate::head::{self, Head, Known, SLOTS_READY, Version};
@@ -147,7 +147,7 @@ pub(super) fn run<S>(
     let params = params(row, request.0.target, spans, decoded);
     let mark = output.mark();
     let mut asked = Asked::Nothing;
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
+    let outcome = caught(|| {
         let body = Body {
             padded,
             len,
@@ -156,18 +156,18 @@ pub(super) fn run<S>(
         };
         let writer = Response::new(output, &mut asked, facts);
         call(Parts { request, params: &params, body, writer, lane: &mut *lane }, turn.state).err()
-    }));
+    });
     match outcome {
-        Ok(None) if asked == Asked::Nothing => Wish::Stay,
-        Ok(None) if asked == Asked::Later => Wish::Wait,
-        Ok(None) if asked == Asked::Close => Wish::Close,
-        Ok(None) => say_again(row.options.errors, asked, turn.state, output, mark, facts),
-        Ok(Some(rejection)) => {
+        Some(None) if asked == Asked::Nothing => Wish::Stay,
+        Some(None) if asked == Asked::Later => Wish::Wait,
+        Some(None) if asked == Asked::Close => Wish::Close,
+        Some(None) => say_again(row.options.errors, asked, turn.state, output, mark, facts),
+        Some(Some(rejection)) => {
             lane.void();
             output.roll_back(mark);
             write_rejection(row.options.errors, rejection, turn.state, output, facts)
         }
-        Err(_panic) => {
+        None => {
             lane.void();
             output.roll_back(mark);
             write_refusal(row.options.errors, Reject::HandlerFailed, facts.head_only, turn.state, output);
@@ -186,7 +186,8 @@ fn write_rejection<S>(
     output: &mut Output,
     facts: Facts,
 ) -> Wish {
-    let Some(errors) = errors else {
+    // A status without content, as 304, leaves a mapper nothing to say.
+    let Some(errors) = errors.filter(|_| rejection.status().has_content()) else {
         let _ = rejection.respond(Response::new(output, &mut Asked::Nothing, facts));
         return Wish::Stay;
     };
@@ -305,7 +306,7 @@ impl Connection {
         let mut asked = Asked::Nothing;
         let _ = write(Response::new(&mut turn.workspace.output, &mut asked, facts));
         let wish = if asked == Asked::Close { Wish::Close } else { Wish::Stay };
-        self.finish(wish, facts, unread != Unread::Nothing, unread == Unread::Close, turn);
+        self.finish(wish, facts, unread, turn);
         self.pass_over(unread, received, turn)
     }
 
@@ -324,7 +325,7 @@ impl Connection {
         let unread = unread(decision, turn.limits);
         let facts = Facts { persistent: facts.persistent && unread != Unread::Close, ..facts };
         let wish = write_rejection(errors, rejection, turn.state, &mut turn.workspace.output, facts);
-        self.finish(wish, facts, unread != Unread::Nothing, unread == Unread::Close, turn);
+        self.finish(wish, facts, unread, turn);
         self.pass_over(unread, received, turn)
     }
 
@@ -385,20 +386,13 @@ impl Connection {
         turn: &mut Turn<'_, S>,
     ) -> Served {
         write_refusal(errors, Reject::HandlerFailed, facts.head_only, turn.state, &mut turn.workspace.output);
-        self.finish(Wish::Panicked, facts, true, false, turn);
+        self.finish(Wish::Panicked, facts, Unread::Close, turn);
         Served::Body(0)
     }
 
-    /// The answer is written: on to the next request, or to the end. `linger` if the peer may still be sending.
+    /// The answer is written: on to the next request, or to the end.
     #[inline(always)]
-    pub(super) fn finish<S>(
-        &mut self,
-        wish: Wish,
-        facts: Facts,
-        linger: bool,
-        body_unread: bool,
-        turn: &mut Turn<'_, S>,
-    ) {
+    pub(super) fn finish<S>(&mut self, wish: Wish, facts: Facts, unread: Unread, turn: &mut Turn<'_, S>) {
         turn.workspace.requests += 1;
         self.served = true;
         self.since = turn.now;
@@ -409,15 +403,17 @@ impl Connection {
             (*scanned, *begun, *empty_line) = (0, false, false);
             return;
         }
-        self.finish_unusual(wish, facts, linger, body_unread, turn);
+        self.finish_unusual(wish, facts, unread, turn);
     }
 
     #[cold]
-    fn finish_unusual<S>(&mut self, wish: Wish, facts: Facts, linger: bool, body_unread: bool, turn: &mut Turn<'_, S>) {
-        let linger = linger || self.unsent_len() + turn.workspace.output.len() > ANSWER_BYTES_AT_ONCE;
+    fn finish_unusual<S>(&mut self, wish: Wish, facts: Facts, unread: Unread, turn: &mut Turn<'_, S>) {
+        // The peer may still be sending, or has a long answer to take.
+        let unsent_len = self.unsent_len() + turn.workspace.output.len();
+        let linger = unread != Unread::Nothing || unsent_len > ANSWER_BYTES_AT_ONCE;
         self.phase = match wish {
             Wish::Stay if facts.persistent => BETWEEN,
-            Wish::Stay if body_unread => Phase::Closing { reason: CloseReason::BodyUnread, linger },
+            Wish::Stay if unread == Unread::Close => Phase::Closing { reason: CloseReason::BodyUnread, linger },
             Wish::Stay if turn.workspace.closing => Phase::Closing { reason: CloseReason::Drained, linger },
             Wish::Stay => Phase::Closing { reason: CloseReason::AskedByPeer, linger },
             Wish::Close => Phase::Closing { reason: CloseReason::AskedByHandler, linger },
@@ -428,8 +424,8 @@ impl Connection {
             Wish::Wait => match turn.workspace.lane.taken.take() {
                 Some(ticket) => {
                     let row = turn.ran.filter(|row| row.options.errors.is_some()).map(|row| turn.routes.number_of(row));
-                    let (unread, common) = (Unread::Nothing, turn.workspace.output.common());
-                    Phase::Waiting(Box::new(Waiting { ticket, facts, linger, body_unread, unread, common, row }))
+                    let common = turn.workspace.output.common();
+                    Phase::Waiting(Box::new(Waiting { ticket, facts, unread, common, row }))
                 }
                 None => unreachable!("a handler waits without a ticket"),
             },

@@ -1,10 +1,10 @@
 //! Answers that are made elsewhere: the letters of a ticket, and streams.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::answer::{Wish, say_again, write_refusal};
-use super::{BETWEEN, CloseReason, Connection, Phase, Streaming, Turn, Waiting};
+use super::{BETWEEN, CloseReason, Connection, Phase, Streaming, Turn};
+use crate::caught::{caught, discard};
 use crate::later::{Answer as LateAnswer, Content};
 use crate::limits::Limits;
 use crate::output::{Borrowed, COPY_BYTES_MAX};
@@ -21,14 +21,16 @@ impl Connection {
         let streams = match &self.phase {
             Phase::Waiting(waiting) if waiting.ticket.number == number => false,
             Phase::Streaming(streaming) if streaming.waiting.ticket.number == number => true,
-            _ => return,
+            _ => return discard(content),
         };
         match content {
             Content::Answer(answer) => self.answer_late(turn, answer),
             Content::Call(call) => {
-                // If it panics, the right to answer is dropped with it, and its letter follows.
                 let state: &mut dyn Any = turn.state;
-                let _ = catch_unwind(AssertUnwindSafe(|| call(state)));
+                // The right to answer is dropped with it, most often, and a letter that counts the panic follows.
+                if caught(|| call(state)).is_none() && !turn.workspace.lane.post.holds_panic_of(number) {
+                    turn.workspace.panics += 1;
+                }
             }
             Content::Begin(head) => self.begin_stream(*head, turn),
             Content::Part(part) => self.write_part(part, turn),
@@ -68,7 +70,7 @@ impl Connection {
     /// Answers the request that waits, and goes on with what came behind it.
     #[cold]
     pub(super) fn answer_late<S>(&mut self, turn: &mut Turn<'_, S>, answer: LateAnswer) {
-        let Phase::Waiting(waiting) = &self.phase else { return };
+        let Phase::Waiting(waiting) = &self.phase else { return discard(answer) };
         let facts = Facts { persistent: waiting.facts.persistent && !turn.workspace.closing, ..waiting.facts };
         let errors = waiting.row.and_then(|row| turn.routes.errors_of(row));
         let output = &mut turn.workspace.output;
@@ -77,13 +79,13 @@ impl Connection {
         let mark = output.mark();
         let mut asked = Asked::Nothing;
         let state: &mut dyn Any = turn.state;
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let outcome = caught(|| {
             let _ = answer(state, Response::new(output, &mut asked, facts));
-        }));
+        });
         let wish = match outcome {
-            Ok(()) if asked == Asked::Close => Wish::Close,
-            Ok(()) => say_again(errors, asked, turn.state, &mut turn.workspace.output, mark, facts),
-            Err(_panic) => {
+            Some(()) if asked == Asked::Close => Wish::Close,
+            Some(()) => say_again(errors, asked, turn.state, &mut turn.workspace.output, mark, facts),
+            None => {
                 let output = &mut turn.workspace.output;
                 output.roll_back(mark);
                 write_refusal(errors, Reject::HandlerFailed, facts.head_only, turn.state, output);
@@ -95,16 +97,13 @@ impl Connection {
     }
 
     fn finish_late<S>(&mut self, wish: Wish, facts: Facts, turn: &mut Turn<'_, S>) {
-        let (linger, body_unread, unread) = match &self.phase {
-            Phase::Waiting(waiting) => (waiting.linger, waiting.body_unread, waiting.unread),
-            Phase::Streaming(streaming) => {
-                let Waiting { linger, body_unread, unread, .. } = streaming.waiting;
-                (linger, body_unread, unread)
-            }
+        let unread = match &self.phase {
+            Phase::Waiting(waiting) => waiting.unread,
+            Phase::Streaming(streaming) => streaming.waiting.unread,
             _ => return,
         };
         self.phase = BETWEEN;
-        self.finish(wish, facts, linger, body_unread, turn);
+        self.finish(wish, facts, unread, turn);
         // It was counted when its handler ran.
         turn.workspace.requests -= 1;
         let _ = self.pass_over(unread, 0, turn);
@@ -119,10 +118,17 @@ impl Connection {
         let facts = *facts;
         turn.workspace.output.common_mut().extend_from_slice(&waiting.common);
         turn.workspace.output.set_common();
-        let written = head.write(Response::new(&mut turn.workspace.output, &mut Asked::Nothing, facts)).is_ok();
+        let errors = waiting.row.and_then(|row| turn.routes.errors_of(row));
+        let output = &mut turn.workspace.output;
+        let (mark, mut asked) = (output.mark(), Asked::Nothing);
+        let written = head.write(Response::new(output, &mut asked, facts)).is_ok();
+        let wish = match written {
+            true => Wish::Stay,
+            false => say_again(errors, asked, turn.state, output, mark, facts),
+        };
         turn.workspace.output.clear_common();
         if !written || facts.head_only {
-            return self.finish_late(Wish::Stay, facts, turn);
+            return self.finish_late(wish, facts, turn);
         }
         self.since = turn.now;
         if let Phase::Waiting(waiting) = std::mem::replace(&mut self.phase, BETWEEN) {
@@ -186,6 +192,6 @@ pub(super) const KEEP_ALIVE_COMMENT: &[u8] = b":\n\n";
 /// There is no room for more work.
 fn busy(response: Response<'_>) -> Sent<'_> {
     Rejection::text(Status::SERVICE_UNAVAILABLE, "the server has more work than it can do at the moment")
-        .with_field("Retry-After", "1")
+        .field("Retry-After", "1")
         .respond(response)
 }

@@ -5,21 +5,22 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::answer::{Parsed, begin_cors, find, has_no_room_for, params, run, unread, with_head};
 use super::{BETWEEN, CONTINUE, CloseReason, Connection, Pace, Phase, Receiving, Served, Skipping, Tick, Turn, Unread};
+use crate::caught::caught;
 use crate::chunked::Decoder;
 use crate::cors;
 use crate::framing::{self, Decision, Framing};
 use crate::head::{self, Known, SLOTS_READY};
 use crate::held::Held;
+use crate::method::Method;
 use crate::proxy::{self, Proxied};
 use crate::reject::Reject;
 use crate::request::{Received, Request, Spans};
 use crate::response::Facts;
 use crate::route::{Answer, Found, Row};
-use crate::target;
+use crate::target::{self, Target};
 
 impl Connection {
     /// Serves from the connection's own buffer. `fresh` bytes of it are new.
@@ -257,7 +258,8 @@ impl Connection {
 
     fn wait_for_body(&mut self, mut receiving: Box<Receiving>, head_len: usize) {
         receiving.head_len = head_len;
-        receiving.content_end += head_len;
+        // A row may take bodies that no buffer can hold; memory is asked for as they come.
+        receiving.content_end = receiving.content_end.saturating_add(head_len);
         self.phase = Phase::Body(receiving);
     }
 
@@ -307,7 +309,7 @@ impl Connection {
         let facts = self.facts(asked.head, decision, turn);
         let mut spans = Spans::default();
         match self.find_row(asked, decision, facts, received, &mut spans, turn) {
-            Ok(row) if usual && row.options.cors.is_none() => {
+            Ok(row) if usual && row.options.cors.is_none() && row.method != Method::Options => {
                 self.serve_row(row, &mut spans, asked, decision, facts, rest, received, turn)
             }
             Ok(row) => self.serve_row_seldom(row, &mut spans, asked, decision, facts, rest, received, turn),
@@ -349,12 +351,16 @@ impl Connection {
         received: usize,
         turn: &mut Turn<'_, S>,
     ) -> Served {
+        let request = Request(asked);
+        let Target { path, escaped, .. } = *asked.target;
+        if turn.routes.has_options()
+            && let Some(method) = cors::preflighted(request)
+            && turn.routes.cors(method, path, escaped).is_some()
+        {
+            let allow = turn.routes.allow(path, escaped);
+            return self.answer_missing(Found::Options(allow), request, decision, facts, received, turn);
+        }
         if let Some(cors) = row.options.cors {
-            let request = Request(asked);
-            if cors::preflighted(request).is_some() {
-                let allow = turn.routes.allow(asked.target.path, asked.target.escaped);
-                return self.answer_missing(Found::Options(allow), request, decision, facts, received, turn);
-            }
             begin_cors(cors(), request, &mut turn.workspace.output);
         }
         let served = self.serve_row(row, spans, asked, decision, facts, rest, received, turn);
@@ -395,12 +401,12 @@ impl Connection {
                 let mut spans = *spans;
                 let params = params(row, request.0.target, &mut spans, &mut turn.workspace.decoded);
                 let state = &mut *turn.state;
-                match catch_unwind(AssertUnwindSafe(|| check(&request, &params, state))) {
-                    Ok(Ok(wants_body)) => wants_body,
-                    Ok(Err(rejection)) => {
+                match caught(|| check(&request, &params, state)) {
+                    Some(Ok(wants_body)) => wants_body,
+                    Some(Err(rejection)) => {
                         return self.reject_early(row.options.errors, rejection, decision, facts, received, turn);
                     }
-                    Err(_panic) => return self.answer_panic(row.options.errors, facts, turn),
+                    None => return self.answer_panic(row.options.errors, facts, turn),
                 }
             }
         };
@@ -438,8 +444,7 @@ impl Connection {
             ((&mut [][..], 0), facts, unread, 0)
         };
         let wish = run(row, call, request, spans, content, facts, turn);
-        let linger = !wants_body && decision.framing != Framing::NoBody;
-        self.finish(wish, facts, linger, unread == Unread::Close, turn);
+        self.finish(wish, facts, unread, turn);
         if unread == Unread::Nothing { Served::Body(body_len) } else { self.pass_over(unread, received, turn) }
     }
 
@@ -516,7 +521,7 @@ impl Connection {
                 begin_cors(cors(), request, &mut turn.workspace.output);
             }
             let wish = run(row, *call, request, &mut spans, (rest, content_len), facts, turn);
-            self.finish(wish, facts, false, false, turn);
+            self.finish(wish, facts, Unread::Nothing, turn);
             if row.options.cors.is_some() {
                 turn.workspace.output.clear_common();
             }
@@ -560,9 +565,6 @@ impl Connection {
     pub(super) fn pass_over<S>(&mut self, unread: Unread, received: usize, turn: &mut Turn<'_, S>) -> Served {
         if unread == Unread::Nothing {
             return Served::Body(0);
-        }
-        if let Phase::Waiting(waiting) = &mut self.phase {
-            waiting.unread = unread;
         }
         if !matches!(self.phase, Phase::Head { .. }) {
             return Served::Body(0);

@@ -35,8 +35,8 @@ pub(super) fn is_token68(token: &[u8]) -> bool {
 
 /// 401 (RFC 9110 15.5.2): the challenge, and a body that says no more than the status.
 #[cold]
-pub(super) fn unauthorized(challenge: impl Into<std::borrow::Cow<'static, str>>) -> Rejection {
-    Rejection::json(Status::UNAUTHORIZED, "Unauthorized", "").with_field("WWW-Authenticate", challenge)
+pub(super) fn unauthorized(challenge: impl Into<String>) -> Rejection {
+    Rejection::json(Status::UNAUTHORIZED, "Unauthorized", "").field("WWW-Authenticate", challenge)
 }
 
 /// 1 for each byte that no token68 has before its `=`. One look-up a byte, and no branch.

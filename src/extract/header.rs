@@ -59,8 +59,10 @@ impl<'r, N: FieldName> Header<'r, N> {
             return Err(invalid(N::NAME, "the field comes more than once"));
         }
         match std::str::from_utf8(value) {
-            Ok(value) => Ok(Header { value, request: *request, name: PhantomData }),
-            Err(_) => Err(invalid(N::NAME, "the field is not UTF-8")),
+            Ok(value) if lines.all(|line| std::str::from_utf8(line).is_ok()) => {
+                Ok(Header { value, request: *request, name: PhantomData })
+            }
+            _ => Err(invalid(N::NAME, "the field is not UTF-8")),
         }
     }
 

@@ -130,11 +130,19 @@ pub const fn prove_lines<S>(lines: &[Line<S>]) {
                 if let Some(names) = names {
                     check_names(method, row.pattern, &params, names);
                 }
+                if let Some(bytes) = row.options.body_bytes_max
+                    && bytes as u64 > BODY_BYTES_MAX
+                {
+                    refuse_row(method, row.pattern, "`body_max` must be at most 1 TiB");
+                }
             }
         }
         at += 1;
     }
 }
+
+/// As [`Limits::check`](crate::Limits::check) has it for all rows.
+const BODY_BYTES_MAX: u64 = 1 << 40;
 
 #[track_caller]
 const fn check_row(method: &str, pattern: &str) -> Names {

@@ -58,14 +58,17 @@ pub enum Event<'e> {
     /// A handler panicked; its client got a 500.
     #[non_exhaustive]
     HandlerPanicked {
+        /// Method and pattern of its row, or of the last row that was called for the same connection in the same turn.
+        /// None for work that ran elsewhere, and for what was called when it was done.
+        route: Option<(Method, &'static str)>,
         /// Whose request it was.
         peer: Option<SocketAddr>,
     },
     /// An answer could not be written as its handler wanted it, so its client got a 500 instead.
     #[non_exhaustive]
     AnswerFailed {
-        /// Method and pattern of the row that ran last before it was told: of this request, unless more were pipelined
-        /// behind it. None for an answer that came later.
+        /// Method and pattern of its row, or of the last row that was called for the same connection in the same turn.
+        /// None for an answer that came later, and for one without a row.
         route: Option<(Method, &'static str)>,
         /// What was wrong with it.
         fault: &'static str,
@@ -144,7 +147,12 @@ impl fmt::Display for Event<'_> {
                 write!(f, "at most {bytes} bytes are held, and {bytes_per_connection} for one connection")
             }
             Event::Closed { peer, reason } => write!(f, "{} closed: {reason}", Peer(*peer)),
-            Event::HandlerPanicked { peer } => write!(f, "a handler panicked on a request from {}", Peer(*peer)),
+            Event::HandlerPanicked { route: Some((method, pattern)), peer } => {
+                write!(f, "{} {pattern} panicked on a request from {}", method.as_str(), Peer(*peer))
+            }
+            Event::HandlerPanicked { route: None, peer } => {
+                write!(f, "a handler panicked on a request from {}", Peer(*peer))
+            }
             Event::AnswerFailed { route: Some((method, pattern)), fault } => {
                 write!(f, "{} {pattern} was answered with 500: {fault}", method.as_str())
             }

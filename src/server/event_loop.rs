@@ -26,6 +26,7 @@ use super::net::{Net, Ready, Token, is_about_one_connection};
 use super::offload::{Offload, Pool};
 use super::timers::{Bucket, Timers};
 use super::trusted::Trusted;
+use crate::caught::{caught, discard};
 use crate::connection::{CloseReason, Connection, Next, Tick, Turn, Workspace};
 use crate::held::PADDING_LEN;
 use crate::later::{Job, Lane, Outside};
@@ -387,7 +388,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             state: &mut self.state,
             limits,
             now: self.now,
-            ran: self.stalls.ran,
+            ran: None,
         };
         if open.connection.can_go_on(limits) {
             open.connection.handle_resume(&mut turn);
@@ -414,11 +415,11 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                 }
             }
         }
-        self.stalls.ran = turn.ran;
+        let ran = turn.ran;
         if open.read_closed {
             open.connection.handle_hangup(limits);
         }
-        self.settle(index);
+        self.settle(index, ran);
         if self.stalls.watching {
             self.look_for_stall();
         }
@@ -431,12 +432,16 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             self.look_for_stall();
         }
         let mut letters = self.workspace.lane.post.take().into_iter().peekable();
+        let mut ran = None;
         while let Some(letter) = letters.next() {
             letter.arrive();
             let (owner, number) = (letter.owner(), letter.number());
             let token = Token(owner);
-            let Some(slot) = self.slots.get_mut(token.index() as usize) else { continue };
-            let Some(open) = slot.open.as_mut().filter(|_| slot.generation == token.generation()) else { continue };
+            let slot = self.slots.get_mut(token.index() as usize).filter(|slot| slot.generation == token.generation());
+            let Some(open) = slot.and_then(|slot| slot.open.as_mut()) else {
+                discard(letter.content);
+                continue;
+            };
             self.workspace.lane.owner = owner;
             let mut turn = Turn {
                 workspace: &mut self.workspace,
@@ -444,16 +449,17 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                 state: &mut self.state,
                 limits: &self.limits,
                 now: self.now,
-                ran: self.stalls.ran,
+                ran,
             };
             open.connection.handle_letter(number, letter.content, &mut turn);
+            ran = turn.ran;
             if open.read_closed {
                 open.connection.handle_hangup(&self.limits);
             }
             // Several letters for one connection leave in one send.
             let more = letters.peek().is_some_and(|next| next.owner() == owner);
             if !more || self.workspace.output.len() > self.limits.output_bytes_max {
-                self.settle(token.index());
+                self.settle(token.index(), ran.take());
             }
         }
         if self.stalls.threshold_ms != u64::MAX {
@@ -493,9 +499,11 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         tell(&mut self.hook, Event::Stalled { route, took: Duration::from_millis(took_ms) });
     }
 
-    /// Sends what a connection has to say, and leaves it as it should be until the next event.
+    /// Sends what a connection has to say, and leaves it as it should be until the next event. `ran`: the row whose
+    /// handler was called last for it in this turn.
     #[inline(always)]
-    fn settle(&mut self, index: u32) {
+    fn settle(&mut self, index: u32, ran: Option<&'static Row<S>>) {
+        self.stalls.ran = ran.or(self.stalls.ran);
         let Some(open) = self.slots[index as usize].open.as_mut() else { return };
         if open.writable || !self.workspace.output.is_empty() {
             open.writable = false;
@@ -530,25 +538,26 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             && self.timers.bucket(index) <= self.idle_bucket
             && !self.workspace.closing
             && self.workspace.output.fault.is_none()
+            && self.workspace.panics == self.stats.panics
         {
             return;
         }
-        self.settle_unusual(index);
+        self.settle_unusual(index, ran);
     }
 
     #[cold]
-    fn settle_unusual(&mut self, index: u32) {
+    fn settle_unusual(&mut self, index: u32, ran: Option<&'static Row<S>>) {
         let slot = &mut self.slots[index as usize];
         let token = Token::new(index, slot.generation);
         let Some(open) = slot.open.as_mut() else { return };
+        // With several requests in a turn it is known of the last only.
+        let route = ran.map(|row| (row.method, row.pattern));
         if self.workspace.panics != self.stats.panics {
             self.stats.panics = self.workspace.panics;
-            tell(&mut self.hook, Event::HandlerPanicked { peer: open.connection.peer() });
+            tell(&mut self.hook, Event::HandlerPanicked { route, peer: open.connection.peer() });
         }
         if let Some(fault) = self.workspace.output.fault.take() {
             self.stats.faults += 1;
-            // With several requests in a turn it is known of the last only.
-            let route = self.stalls.ran.map(|row| (row.method, row.pattern));
             tell(&mut self.hook, Event::AnswerFailed { route, fault });
         }
         match open.connection.next(self.now) {
@@ -604,8 +613,13 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     /// The bucket of a connection is due; its deadline may be later.
     fn handle_timer(&mut self, index: u32) {
-        if self.slots[index as usize].open.as_ref().is_some_and(|open| open.queued) {
-            // What it is waited for may be there already.
+        let (limits, now) = (&self.limits, self.now);
+        let is_late = |open: &Open<N::Socket>| open.connection.deadline(limits).is_some_and(|deadline| deadline < now);
+        let Some(open) = self.slots[index as usize].open.as_mut() else { return };
+        if open.queued || (is_late(open) && open.connection.wants_read(limits)) {
+            // What is waited for may be there already, and only the loop late: it was held up, or one wait does not tell
+            // of so many connections.
+            open.readable |= open.connection.wants_read(limits);
             self.serve(index);
         }
         let slot = &mut self.slots[index as usize];
@@ -624,7 +638,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             ran: None,
         };
         open.connection.handle_timeout(&mut turn);
-        self.settle(index);
+        let ran = turn.ran;
+        self.settle(index, ran);
     }
 
     #[cold]
@@ -868,7 +883,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             ran: None,
         };
         open.connection.handle_drain(&mut turn);
-        self.settle(index);
+        let ran = turn.ran;
+        self.settle(index, ran);
     }
 
     // ---- for the owner of the loop -------------------------------------------------------------------------------
@@ -985,7 +1001,8 @@ fn whole_ms(duration: Duration) -> u64 {
 
 fn tell(hook: &mut Option<Hook>, event: Event<'_>) {
     if let Some(hook) = hook {
-        hook(&event);
+        // Its own fault must not end the server: a log that goes to a closed pipe panics.
+        let _ = caught(|| hook(&event));
     }
 }
 

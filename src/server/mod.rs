@@ -295,11 +295,14 @@ impl Server {
 
     /// Has this function called for each [`Event`], in the server's thread. There is no log otherwise.
     ///
+    /// If it panics, as `eprintln!` does when nobody reads standard error, that event is lost and the server goes on.
+    ///
     /// ```
+    /// use std::io::Write;
     /// use sprat::{Level, Server};
     /// let server = Server::bind("127.0.0.1:0")?.on_event(|event| {
     ///     if event.level() >= Level::Info {
-    ///         eprintln!("{event}");
+    ///         let _ = writeln!(std::io::stderr(), "{event}");
     ///     }
     /// });
     /// # std::io::Result::Ok(())

@@ -4,11 +4,11 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::caught::{caught, discard};
 use crate::later::{Job, locked};
 
 /// The pool of threads that [`Later::offload`](crate::Later::offload) hands work to; see
@@ -27,8 +27,8 @@ pub struct Offload {
     pub threads: usize,
     /// How much may wait beside what is being done. Beyond it: 503 with `Retry-After`. Default 1024.
     pub queue: usize,
-    /// What nobody has begun after this long is dropped, and answered with 503. Default 30 s. Work that was begun is not
-    /// cut off; see [`Limits::answer_timeout`](crate::Limits::answer_timeout) for its client.
+    /// What nobody has begun after this long is dropped when its turn comes, and answered with 503. Default 30 s. Work
+    /// that was begun is not cut off; see [`Limits::answer_timeout`](crate::Limits::answer_timeout) for its client.
     pub deadline: Duration,
     /// Called in each thread of the pool before its first work. Default: nothing is.
     ///
@@ -63,6 +63,7 @@ struct Shared {
 
 struct State {
     options: Offload,
+    threads_max: usize,
     jobs: VecDeque<Job>,
     threads: usize,
     busy: usize,
@@ -72,26 +73,23 @@ struct State {
 }
 
 impl State {
-    fn threads_max(&self) -> usize {
-        match self.options.threads {
-            0 => thread::available_parallelism().map_or(1, |cores| cores.get()),
-            threads => threads,
-        }
-    }
-
     fn is_full(&self) -> bool {
-        self.jobs.len() + self.busy >= self.threads_max().saturating_add(self.options.queue)
+        self.jobs.len() + self.busy >= self.threads_max.saturating_add(self.options.queue)
     }
 }
 
 impl Pool {
     pub(crate) fn new(options: Offload) -> Pool {
-        let state = State { options, jobs: VecDeque::new(), threads: 0, busy: 0, by_hand: false, closed: false };
+        let threads_max = threads_max(&options);
+        let jobs = VecDeque::new();
+        let state = State { options, threads_max, jobs, threads: 0, busy: 0, by_hand: false, closed: false };
         Pool(Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }))
     }
 
     pub(crate) fn configure(&self, options: Offload) {
-        self.state().options = options;
+        let threads_max = threads_max(&options);
+        let mut state = self.state();
+        (state.options, state.threads_max) = (options, threads_max);
     }
 
     /// From now on work is done by [`run_at`](Pool::run_at) alone: for tests and simulations.
@@ -120,7 +118,7 @@ impl Pool {
             }
         }
         let idle = state.threads.saturating_sub(state.busy);
-        if !state.by_hand && idle <= state.jobs.len() && state.threads < state.threads_max() {
+        if !state.by_hand && idle <= state.jobs.len() && state.threads < state.threads_max {
             match self.start_thread(state.options.thread_start) {
                 Ok(()) => state.threads += 1,
                 Err(_) if state.threads == 0 => return Err(job),
@@ -133,7 +131,7 @@ impl Pool {
         drop(state);
         self.0.changed.notify_one();
         // What they hold may take locks.
-        drop(cancelled);
+        discard(cancelled);
         Ok(())
     }
 
@@ -141,7 +139,7 @@ impl Pool {
         let pool = self.clone();
         let run = move |begin: Option<fn()>| {
             // Its own fault must not cost the pool a thread that it counts on.
-            let _ = begin.map(catch_unwind);
+            let _ = begin.map(caught);
             pool.work();
         };
         thread::Builder::new().name("sprat-offload".into()).spawn(move || run(begin))?;
@@ -172,7 +170,7 @@ impl Pool {
     /// How much work could be under way at the same time, so that any of it could be done first.
     pub(crate) fn runnable(&self) -> usize {
         let state = self.state();
-        state.jobs.len().min(state.threads_max())
+        state.jobs.len().min(state.threads_max)
     }
 
     /// Does the work in this place of the queue, or, if it is `late`, drops it as work past its deadline is dropped.
@@ -182,14 +180,16 @@ impl Pool {
         let deadline = state.options.deadline;
         state.busy += 1;
         drop(state);
-        if job.is_cancelled() {
-            drop(job);
-        } else if late || job.queued.is_some_and(|queued| queued.elapsed() > deadline) {
-            job.refuse();
-        } else {
-            // A panic drops the `Later` in the job, which answers 500.
-            let _ = catch_unwind(AssertUnwindSafe(|| job.run()));
-        }
+        // A panic drops the `Later` in the job, which answers 500. What is only dropped can panic too.
+        let _ = caught(|| {
+            if job.is_cancelled() {
+                drop(job);
+            } else if late || job.queued.is_some_and(|queued| queued.elapsed() > deadline) {
+                job.refuse();
+            } else {
+                job.run();
+            }
+        });
         self.state().busy -= 1;
         true
     }
@@ -200,8 +200,17 @@ impl Pool {
         state.closed = true;
         let jobs = std::mem::take(&mut state.jobs);
         drop(state);
-        drop(jobs);
         self.0.changed.notify_all();
+        // What they hold may take locks.
+        discard(jobs);
+    }
+}
+
+/// Not asked again for each piece of work: the system reads files to tell.
+fn threads_max(options: &Offload) -> usize {
+    match options.threads {
+        0 => thread::available_parallelism().map_or(1, |cores| cores.get()),
+        threads => threads,
     }
 }
 

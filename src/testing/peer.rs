@@ -142,6 +142,8 @@ pub(crate) struct Peer {
     pub(crate) no_space: bool,
     /// Reasons to call `recv` that are not used up.
     reasons: u32,
+    /// The deadline that its connection had after the last turn: before it passes, there is one more read.
+    pub(crate) deadline: Option<Tick>,
     /// The end of the client's bytes was told, so that every read has a reason.
     pub(crate) end_told: bool,
     pub(crate) log: Log,
@@ -184,6 +186,7 @@ impl Peer {
             write_armed: false,
             no_space: false,
             reasons: 0,
+            deadline: None,
             end_told: false,
             log: Log::default(),
         }

@@ -348,6 +348,7 @@ impl<S: 'static, const DRAINS: bool> Driver<S, DRAINS> {
             let wake_by = deadline.map(|deadline| deadline.0.max(world.tick.0 + 1) + BUCKET_MS);
             self.wake_by = self.wake_by.into_iter().chain(wake_by).min();
             world.peers[client].keep_reason(view.readable);
+            world.peers[client].deadline = deadline;
             let peer = &world.peers[client];
             if view.queued {
                 self.goes_on = true;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules by layer; see ARCHITECTURE.md.
 const LAYERS: [&[&str]; 6] = [
-    &["method", "status", "date", "limits", "reject", "planted"],
+    &["method", "status", "date", "limits", "reject", "caught", "planted"],
     &["head", "target", "framing", "chunked", "output", "proxy"],
     &["request", "response", "rejection", "route", "json", "extract", "later", "stream", "rate", "cors"],
     &["connection", "held"],

@@ -123,3 +123,30 @@ fn the_first_cookie_with_a_name_counts_and_names_have_a_letter_case() {
     assert_eq!(get(Named, &[("Cookie", "ID=0; id=1; id=2")]).text(), "1");
     assert_eq!(get(Named, &[("Cookie", "Id=1; xid=2; id2=3")]).status(), 404);
 }
+
+#[test]
+fn a_list_of_which_any_line_is_no_text_is_refused() {
+    let mut client = Client::new(Lists, ());
+    let mut ask = |second: &[u8]| client.request(Method::Get, "/").field("Accept", "a").field("Accept", second).send();
+    assert_eq!(ask(b"b, c").text(), "a => a|b|c");
+    let answer = ask(b"b, \xff");
+    assert_eq!(answer.status(), 400);
+    assert!(answer.text().contains("the field is not UTF-8"), "{}", answer.text());
+}
+
+routes! {
+    Shown for () { GET "/in" => shown(request), }
+}
+
+fn shown(_: &mut (), request: Request<'_>) -> String {
+    format!("{request:?}")
+}
+
+#[test]
+fn a_request_can_be_shown_in_a_log_without_its_secrets() {
+    let mut client = Client::new(Shown, ());
+    let request = client.request(Method::Get, "/in?token=SECRET").field("Authorization", "Bearer SECRET");
+    let text = request.field("Cookie", "id=SECRET").send().text().to_owned();
+    assert!(!text.contains("SECRET"), "{text}");
+    assert!(text.contains("\"/in\"") && text.contains("Cookie") && text.contains("Get"), "{text}");
+}

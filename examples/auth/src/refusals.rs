@@ -71,7 +71,7 @@ pub fn email_taken() -> Rejection {
 /// A token without a session that is alive.
 pub fn invalid_token() -> Rejection {
     Rejection::json(Status::UNAUTHORIZED, "invalid_token", "the token or its session are not valid")
-        .with_field("WWW-Authenticate", "Bearer error=\"invalid_token\"")
+        .field("WWW-Authenticate", "Bearer error=\"invalid_token\"")
 }
 
 pub fn wrong_service_key() -> Rejection {
@@ -84,7 +84,7 @@ pub fn store_failed(error: &StoreError) -> Rejection {
     match error {
         StoreError::Unavailable(_) => {
             let text = "the database cannot answer at the moment";
-            Rejection::json(Status::SERVICE_UNAVAILABLE, "unavailable", text).with_field("Retry-After", "1")
+            Rejection::json(Status::SERVICE_UNAVAILABLE, "unavailable", text).field("Retry-After", "1")
         }
         StoreError::Fault(_) => internal(),
     }

@@ -7,7 +7,7 @@ use super::super::event_loop::EventLoop;
 use super::fake::{FakeNet, Peer, World};
 use crate::route::Table;
 use crate::server::offload::Offload;
-use crate::{Broadcast, Delivery, EventStream, Later, Limits, Message, Request, routes};
+use crate::{Broadcast, Delivery, EventStream, Later, Limits, Message, Request, Respond, routes};
 
 #[derive(Default)]
 struct App {
@@ -27,6 +27,7 @@ routes! {
         GET "/slow-late/{ms}" => slow_late(later, ms),
         GET "/feed"       => feed(events),
         GET "/ready"      => ready(request),
+        GET "/split"      => split(),
     }
 }
 
@@ -60,6 +61,10 @@ fn slow(app: &mut App, ms: u64) -> &'static str {
 
 fn slow_late(_: &mut App, later: Later<App>, ms: u64) {
     later.answer_with(move |app: &mut App| slow(app, ms));
+}
+
+fn split(_: &mut App) -> impl Respond {
+    "x".field("X-A", "a\r\nb")
 }
 
 fn feed(app: &mut App, events: EventStream) {
@@ -469,4 +474,80 @@ fn waiting_for_events_is_no_stall() {
     stage.world.advance(5000);
     stage.send(&peer, &["/ready".into()]);
     assert_eq!(stage.events.stats().stalls, 0);
+}
+
+#[test]
+fn a_panic_in_a_late_answer_is_told_at_once_and_once() {
+    let mut stage = Stage::plain();
+    let _others = stage.ask("/now/1");
+    for round in 1..=2 {
+        let peer = stage.ask("/keep/1");
+        let (_, later) = stage.events.state_mut().kept.pop().expect("it was kept");
+        match round {
+            1 => later.call(|_, _| panic!("on purpose")),
+            // The right to answer is in safety.
+            _ => later.call(|app, later| {
+                app.kept.push((7, later));
+                panic!("on purpose");
+            }),
+        }
+        stage.settle();
+        assert_eq!((stage.told("panicked"), stage.events.stats().panics), (round, round as u64));
+        assert_eq!(peer.taken().starts_with("HTTP/1.1 500 "), round == 1);
+    }
+}
+
+#[test]
+fn a_late_answer_that_fails_is_told_without_the_row_of_anybody_else() {
+    for threshold in [Duration::from_millis(50), Duration::MAX] {
+        let mut stage = Stage::plain();
+        stage.events.configure(Offload::DEFAULT, threshold);
+        let _peer = stage.ask("/keep/1");
+        let _other = stage.ask("/now/1");
+        let (_, later) = stage.events.state_mut().kept.pop().expect("it was kept");
+        later.answer("x".field("X-A", "a\r\nb"));
+        stage.settle();
+        assert_eq!(stage.told("a request was answered with 500: a field has a value with a control byte"), 1);
+        let _peer = stage.ask("/split");
+        assert_eq!(stage.told("GET /split was answered with 500: a field has a value with a control byte"), 1);
+    }
+}
+
+/// An answer that panics when nobody wants it.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("dropped");
+    }
+}
+
+impl Respond for Bomb {
+    fn respond<'r>(self, response: crate::Response<'r>) -> crate::Sent<'r> {
+        std::mem::forget(self);
+        response.text("bomb.")
+    }
+}
+
+#[test]
+fn what_panics_when_it_is_dropped_costs_neither_the_loop_nor_a_thread_of_the_pool() {
+    let mut stage = Stage::new(Limits::DEFAULT, Offload { threads: 1, queue: 0, ..Offload::DEFAULT });
+    let peer = stage.ask("/keep/1");
+    let (_, later) = stage.events.state_mut().kept.pop().expect("it was kept");
+    stage.leave(&peer);
+    later.answer(Bomb);
+    stage.settle();
+
+    for _ in 0..3 {
+        let peer = stage.ask("/keep/1");
+        let (_, later) = stage.events.state_mut().kept.pop().expect("it was kept");
+        let bomb = Bomb;
+        later.offload(move || drop(bomb), |_, ()| "never.");
+        stage.leave(&peer);
+        assert!(stage.events.pool().run_one());
+    }
+    let peer = stage.ask("/jobs/1");
+    assert!(stage.events.pool().run_one());
+    stage.settle();
+    assert_eq!(texts(&peer), ["worked 1"]);
 }

@@ -616,6 +616,25 @@ fn a_burst_of_connections_is_taken_over_several_turns() {
     assert!(peers.iter().all(Peer::is_registered));
 }
 
+#[test]
+fn what_arrived_in_time_is_answered_though_the_loop_hears_of_it_after_the_deadline() {
+    let mut stage = Stage::new(Limits::DEFAULT);
+    let silent = stage.connect();
+    let half = stage.connect();
+    assert_eq!(stage.exchange(&half, "GET / HTTP/1.1\r\nHo"), "");
+    // Somebody held up the loop, and one wait does not tell of so many connections.
+    silent.send(GET);
+    half.send("st: x\r\n\r\n");
+    stage.advance(11 * SECOND);
+    assert_eq!((ok_count(&silent.taken()), ok_count(&half.taken())), (1, 1));
+    // One byte less is late.
+    let half = stage.connect();
+    assert_eq!(stage.exchange(&half, "GET / HTTP/1.1\r\nHo"), "");
+    half.send("st: x\r\n\r");
+    stage.advance(11 * SECOND);
+    assert!(half.taken().starts_with("HTTP/1.1 408 "));
+}
+
 // ---- handlers ----------------------------------------------------------------------------------------------------
 
 #[test]
@@ -624,7 +643,7 @@ fn a_panic_is_counted_and_told_and_ends_one_connection() {
     let (peer, other) = (stage.connect(), stage.connect());
     let answer = stage.exchange(&peer, "GET /panic HTTP/1.1\r\nHost: x\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 500 ") && answer.contains("Connection: close\r\n"), "{answer:?}");
-    stage.assert_told("a handler panicked");
+    stage.assert_told("GET /panic panicked");
     assert_eq!(stage.events.stats().panics, 1);
     assert_eq!(ok_count(&stage.exchange(&other, GET)), 1);
     peer.close_write();
@@ -643,6 +662,18 @@ fn an_answer_that_cannot_be_written_is_counted_and_told_with_its_route() {
     assert_eq!(stage.events.stats().faults, 1);
     assert_eq!(ok_count(&stage.exchange(&peer, GET)), 1);
     assert_eq!(stage.events.stats().faults, 1);
+}
+
+#[test]
+fn a_hook_that_panics_does_not_end_the_server() {
+    let world = World::new();
+    let hook = Box::new(|_: &super::Event<'_>| panic!("the log is gone"));
+    let events = EventLoop::new(world.net(), Api::ROUTES, App::default(), Limits::DEFAULT, usize::MAX, Some(hook));
+    let mut stage = Stage { world, events, told: Arc::default() };
+    let peer = stage.connect();
+    assert!(stage.exchange(&peer, "GET /panic HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 500 "));
+    let peer = stage.connect();
+    assert_eq!(ok_count(&stage.exchange(&peer, GET)), 1);
 }
 
 // ---- shutdown ----------------------------------------------------------------------------------------------------
