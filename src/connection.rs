@@ -44,13 +44,13 @@ use crate::chunked::Decoder;
 use crate::framing::Decision;
 use crate::held::{Held, PADDING_LEN, Pool};
 use crate::later::{Lane, Ticket};
-use crate::limits::{Limits, READ_BUFFER_LEN};
+use crate::limits::Limits;
 use crate::output::{Output, Unsent};
 use crate::reject::Reject;
 use crate::response::{Facts, Respond};
 use crate::route::{Routes, Row};
 use crate::stream::Part;
-use crate::target::{self};
+use crate::target;
 
 pub use close_reason::CloseReason;
 use late::KEEP_ALIVE_COMMENT;
@@ -111,9 +111,7 @@ impl Workspace {
             refused_work: 0,
         }
     }
-}
 
-impl Workspace {
     /// Checks the grammar of a Host field, unless it was checked just before.
     #[inline]
     fn check_host(&mut self, host: Option<&[u8]>) -> Result<(), Reject> {
@@ -615,8 +613,6 @@ fn or_blocked(sent: io::Result<usize>) -> io::Result<usize> {
 
 /// The most segments of one `writev`.
 const SLICES_MAX: usize = 16;
-
-const _: () = assert!(READ_BUFFER_LEN <= u32::MAX as usize);
 
 // What `Limits::worst_case_bytes_per_connection` counts for it leaves room for the socket, the timer and the lists.
 const _: () = assert!(size_of::<Connection>() + size_of::<Receiving>() + size_of::<Unsent>() <= 512);

@@ -27,9 +27,9 @@ impl DateLine {
     }
 
     /// Makes this the line of another second. Returns whether the text changed.
-    pub(crate) fn set(&mut self, unix_seconds: u64) -> bool {
+    pub(crate) fn set(&mut self, unix_seconds: u64) {
         if unix_seconds == self.unix_seconds || (planted!("date") && unix_seconds % 86_400 == 86_399) {
-            return false;
+            return;
         }
         // A clock that broken stays at the last second that has a text.
         let unix_seconds = unix_seconds.min(UNIX_SECONDS_MAX);
@@ -37,7 +37,6 @@ impl DateLine {
         let mut text = &mut self.ok_and_date[OK_LINE_LEN + 6..OK_LINE_LEN + 35];
         let _ = write!(text, "{date}");
         self.unix_seconds = unix_seconds;
-        true
     }
 
     /// The field line.

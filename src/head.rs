@@ -259,22 +259,22 @@ pub(crate) fn parse<'h, 'r: 'h>(
         Err(error) => return Err(reject(error, bytes)),
     }
     let mut known = Known::default();
-    let head = head(bytes, request.method, request.path, request.version, request.headers, &mut known, limits)?;
+    let head = head(bytes, request, &mut known, limits)?;
     Ok((head, known))
 }
 
 /// What httparse found, in our terms.
 #[inline(always)]
-fn head<'h>(
+fn head<'h, 'r: 'h>(
     bytes: &[u8],
-    method: Option<&'h str>,
-    target: Option<&'h str>,
-    minor: Option<u8>,
-    fields: &'h [httparse::Header<'h>],
+    request: httparse::Request<'h, 'r>,
     known: &mut Known<'h>,
     limits: &Limits,
 ) -> Result<Head<'h>, Reject> {
-    let (Some(method), Some(target), Some(minor)) = (method, target, minor) else { return Err(Reject::RequestLine) };
+    let httparse::Request { method: Some(method), path: Some(target), version: Some(minor), headers: fields } = request
+    else {
+        return Err(Reject::RequestLine);
+    };
     if target.len() > limits.target_bytes_max {
         return Err(Reject::TargetTooLong);
     }
@@ -301,8 +301,7 @@ pub(crate) fn parse_at_once<'h, 'r: 'h>(
     if len > limits.head_bytes_max || !matches!(bytes, [b'A'..=b'Z', ..]) {
         return None;
     }
-    let (method, target, minor) = (request.method, request.path, request.version);
-    Some((len, head(&bytes[..len], method, target, minor, request.headers, known, limits).ok()?))
+    Some((len, head(&bytes[..len], request, known, limits).ok()?))
 }
 
 /// Makes `HTTP/1.2` to `HTTP/1.9` read as HTTP/1.1, which is what RFC 9110 6.2 asks for. Returns whether it did.

@@ -94,16 +94,11 @@ impl Output {
         self.field_lines.clone_from(&self.common_lines);
     }
 
-    /// Where field lines are written that are in whatever answers this request: between this call and
-    /// [`Output::clear_common`], once [`Output::set_common`] is called.
+    /// What `write` appends are field lines of whatever answers this request, until [`Output::clear_common`].
     #[cold]
-    pub(crate) fn common_mut(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn set_common(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         self.common_lines.clear();
-        &mut self.common_lines
-    }
-
-    #[cold]
-    pub(crate) fn set_common(&mut self) {
+        write(&mut self.common_lines);
         self.field_lines.clone_from(&self.common_lines);
     }
 

@@ -56,6 +56,7 @@ pub struct RateLimit<K> {
 
 /// What a [`RateLimit`] has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RateCounts {
     /// Let through.
     pub admitted: u64,

@@ -91,6 +91,7 @@ const ROOM_DEFAULT: usize = 64 << 10;
 
 /// Why a part was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StreamError {
     /// The client has left, or its connection ended in another way. More parts are in vain.
     Closed,

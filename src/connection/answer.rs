@@ -245,8 +245,7 @@ pub(super) fn write_refusal<S>(
 #[cold]
 #[inline(never)]
 pub(super) fn begin_cors(cors: &dyn CrossOrigin, request: Request<'_>, output: &mut Output) {
-    cors.write(request, None, output.common_mut());
-    output.set_common();
+    output.set_common(|lines| cors.write(request, None, lines));
 }
 
 /// Whether the bodies of all connections together are beyond their bound, and this one counts among them: what fits
@@ -351,21 +350,21 @@ impl Connection {
         }
         let Target { path, escaped, .. } = request.0.target;
         let preflight = cors::preflighted(request);
-        let lines = turn.workspace.output.common_mut();
-        if let Some((cors, methods)) = turn.routes.cors(preflight.unwrap_or(request.method()), path, *escaped) {
-            let is_preflight = preflight.is_some() && matches!(missing, Found::Options(_));
-            cors.write(request, is_preflight.then_some(methods), lines);
-        }
-        let rejection = match missing {
-            Found::MethodNotAllowed(allow) => {
-                // With the lines that stay whatever a mapper does, for a 405 without it breaks a rule.
-                response::write_methods("Allow", allow, lines);
-                Some(Rejection::text(Status::METHOD_NOT_ALLOWED, METHOD_NOT_ALLOWED))
+        turn.workspace.output.set_common(|lines| {
+            if let Some((cors, methods)) = turn.routes.cors(preflight.unwrap_or(request.method()), path, *escaped) {
+                let is_preflight = preflight.is_some() && matches!(missing, Found::Options(_));
+                cors.write(request, is_preflight.then_some(methods), lines);
             }
+            // Here, for it stays whatever a mapper does: a 405 without it breaks a rule.
+            if let Found::MethodNotAllowed(allow) = missing {
+                response::write_methods("Allow", allow, lines);
+            }
+        });
+        let rejection = match missing {
+            Found::MethodNotAllowed(_) => Some(Rejection::text(Status::METHOD_NOT_ALLOWED, METHOD_NOT_ALLOWED)),
             Found::NotFound => Some(Rejection::text(Status::NOT_FOUND, NO_ROUTE)),
             Found::Options(_) | Found::Row(_) => None,
         };
-        turn.workspace.output.set_common();
         let served = match (rejection, missing) {
             (Some(rejection), _) => self.reject_early(turn.routes.errors(), rejection, decision, facts, received, turn),
             (None, Found::Options(allow)) => {

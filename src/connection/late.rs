@@ -18,11 +18,11 @@ impl Connection {
     /// A letter came for the ticket of this number.
     #[cold]
     pub(crate) fn handle_letter<S>(&mut self, number: u64, content: Content, turn: &mut Turn<'_, S>) {
-        let streams = match &self.phase {
-            Phase::Waiting(waiting) if waiting.ticket.number == number => false,
-            Phase::Streaming(streaming) if streaming.waiting.ticket.number == number => true,
+        match &self.phase {
+            Phase::Waiting(waiting) if waiting.ticket.number == number => {}
+            Phase::Streaming(streaming) if streaming.waiting.ticket.number == number => {}
             _ => return discard(content),
-        };
+        }
         match content {
             Content::Answer(answer) => self.answer_late(turn, answer),
             Content::Call(call) => {
@@ -35,7 +35,8 @@ impl Connection {
             Content::Begin(head) => self.begin_stream(*head, turn),
             Content::Part(part) => self.write_part(part, turn),
             Content::End => self.end_stream(turn),
-            Content::Abort if streams => {
+            // Its beginning came before it.
+            Content::Abort => {
                 self.phase = Phase::Closing { reason: CloseReason::StreamAborted, linger: false };
             }
             Content::TooSlow => self.phase = Phase::Closed(CloseReason::StreamTooSlow),
@@ -47,7 +48,6 @@ impl Connection {
                 turn.workspace.refused_work += 1;
                 self.answer_late(turn, Box::new(|_, response| busy(response)));
             }
-            Content::Abort => {}
         }
     }
 
@@ -74,8 +74,7 @@ impl Connection {
         let facts = Facts { persistent: waiting.facts.persistent && !turn.workspace.closing, ..waiting.facts };
         let errors = waiting.row.and_then(|row| turn.routes.errors_of(row));
         let output = &mut turn.workspace.output;
-        output.common_mut().extend_from_slice(&waiting.common);
-        output.set_common();
+        output.set_common(|lines| lines.extend_from_slice(&waiting.common));
         let mark = output.mark();
         let mut asked = Asked::Nothing;
         let state: &mut dyn Any = turn.state;
@@ -116,8 +115,7 @@ impl Connection {
         let facts = &mut waiting.facts;
         facts.persistent &= !turn.workspace.closing && !facts.http10;
         let facts = *facts;
-        turn.workspace.output.common_mut().extend_from_slice(&waiting.common);
-        turn.workspace.output.set_common();
+        turn.workspace.output.set_common(|lines| lines.extend_from_slice(&waiting.common));
         let errors = waiting.row.and_then(|row| turn.routes.errors_of(row));
         let output = &mut turn.workspace.output;
         let (mark, mut asked) = (output.mark(), Asked::Nothing);
