@@ -68,7 +68,7 @@ rejects! {
     /// A byte that RFC 3986 does not allow there.
     TargetByte = BAD_REQUEST "the request-target holds a byte that must be percent-encoded (RFC 3986 2)",
     /// `%` without two hexadecimal digits, `%00`, or bytes that are no UTF-8.
-    TargetEscape = BAD_REQUEST "the path holds a percent-escape that does not decode to text, or to NUL (RFC 3986 2.1)",
+    TargetEscape = BAD_REQUEST "the path holds a percent-escape that is malformed, not UTF-8, or NUL (RFC 3986 2.1)",
     /// `.` or `..`, plain or escaped.
     DotSegment = BAD_REQUEST "the path holds a dot segment (RFC 3986 5.2.4)",
     /// `http://user@host/`.
@@ -104,7 +104,7 @@ rejects! {
     /// Grammar of a chunk extension.
     ChunkExtension = BAD_REQUEST "a chunk extension is malformed (RFC 9112 7.1.1)",
     /// Longer than `chunk_line_bytes_max` or, all together, `chunk_extension_bytes_max`.
-    ChunkLineTooLong = BAD_REQUEST "a chunk-size line, or what all of them say beside the size, is longer than this server takes",
+    ChunkLineTooLong = BAD_REQUEST "a chunk-size line, or the sum of the extensions, is longer than this server takes",
     /// Not CRLF behind a chunk-size line or chunk-data.
     ChunkEnd = BAD_REQUEST "a chunk, or its chunk-size line, does not end in CRLF (RFC 9112 7.1)",
     /// Far more framing than data.

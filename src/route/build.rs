@@ -150,7 +150,7 @@ const fn check_row(method: &str, pattern: &str) -> Names {
         Method::Other => {
             refuse_row(method, pattern, "the method is none of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS and TRACE")
         }
-        Method::Connect => refuse_row(method, pattern, "the row can never match, for CONNECT comes without a path"),
+        Method::Connect => refuse_row(method, pattern, "the row can never match, because CONNECT has no path"),
         _ => {}
     }
     match pattern::check(pattern) {
