@@ -47,10 +47,10 @@ use crate::response::write_methods;
 ///
 /// # What is answered
 ///
-/// - **A preflight**, which is OPTIONS with `Access-Control-Request-Method`, gets 204 before any argument of a row is
-///   looked at, so it needs no token, and no row for OPTIONS sees it. `Access-Control-Allow-Methods` holds the methods
-///   that the table has for this path with the same policy. The policy is that of the row for the method that is asked
-///   for.
+/// - **A preflight**, which is OPTIONS with `Origin` and `Access-Control-Request-Method`, gets 204 before any argument
+///   of a row is looked at, so it needs no token, and no row for OPTIONS sees it. `Access-Control-Allow-Methods` holds
+///   the methods that the table has for this path with the same policy. The policy is that of the row for the method
+///   that is asked for.
 /// - **Every other answer** of those rows carries the origin: handlers' and constant ones, later ones and streams,
 ///   refusals of arguments (400, 401, 415, 422), and those of the server itself that come after the route was found (408,
 ///   413, 500, 503). 404 and 405 carry that of the table, or for 405 that of the path. A request that is refused before
@@ -58,8 +58,8 @@ use crate::response::write_methods;
 /// - `Vary: Origin` is in all of them, allowed or not, unless the policy is [`Cors::any`]: that answer is the same for
 ///   everyone.
 ///
-/// A policy keeps no request away: a page that may not read an answer may still cause the request. It is no guard
-/// against forged requests where cookies are the credentials.
+/// A policy blocks no request: a page that may not read the answer can still send it. It is no protection against CSRF
+/// where cookies are the credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cors {
     /// None: all.

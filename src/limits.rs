@@ -60,8 +60,8 @@ pub struct Limits {
     /// Whether a peer that shuts down its sending side while its answer is made elsewhere, or is being streamed, still
     /// gets it. Default false: nearly all that do have left, so their work is cancelled.
     pub answer_half_closed: bool,
-    /// Without the peer taking any of the waiting output; then reset. Default 30 s. The system says that there is room
-    /// again for some 64 KiB at a time, so a peer that takes less than that in this time can count as one that takes none.
+    /// How long the peer may take none of the pending output; then the connection is reset. Default 30 s. The system says
+    /// that there is room again for some 64 KiB at a time, so a peer that takes less in this time can count as taking none.
     pub write_timeout: Duration,
     /// How long input is dropped after a final error answer. Default 2 s.
     pub linger_timeout: Duration,
@@ -98,12 +98,12 @@ impl Limits {
     };
 
     /// The most user-space bytes that one connection can hold: its slot, a partial head or body or what was pipelined
-    /// behind one, and unsent output up to the bound plus one answer of that size. Twice that, for buffers double when
-    /// they grow, and what is sent of a waiting segment comes back with the rest of it.
+    /// behind one, and unsent output up to the bound plus one answer of that size. Doubled, because buffers double as
+    /// they grow and a segment's memory is freed only when all of it is sent.
     ///
     /// A handler that makes larger answers, and a row with its own `body_max`, adds to it. All connections together
     /// hold no more than [`connections_max`](Limits::connections_max) times this, and bodies no more than about
-    /// [`bodies_bytes_max`](Limits::bodies_bytes_max). The loop's own buffers come once: less than 1.5 MiB.
+    /// [`bodies_bytes_max`](Limits::bodies_bytes_max). The loop's own buffers come once: 4 MiB at most.
     pub const fn worst_case_bytes_per_connection(&self) -> usize {
         self.worst_case_with(self.head_bytes_max.saturating_add(self.body_bytes_max))
     }

@@ -31,7 +31,7 @@ pub enum Method {
     Trace,
     /// RFC 9110 9.3.6. Never served: an origin server offers no tunnels.
     Connect,
-    /// Any other token. It is refused with 405 or 501, and still framed like the rest.
+    /// Any other token. No row can have it, so it is answered with 405 or 404, and still framed like the rest.
     Other,
 }
 

@@ -247,6 +247,8 @@ impl Part {
 /// so that proxies keep the connection and a client that is gone is noticed. When the server shuts down, the stream
 /// ends: clients connect again by themselves, to whoever listens then.
 ///
+/// The answer carries `Cache-Control: no-store`, and `X-Accel-Buffering: no` so that nginx passes events on at once.
+///
 /// ```
 /// use sprat::{Broadcast, EventStream, Message, Status, routes};
 ///
@@ -359,7 +361,7 @@ impl<'m> Message<'m> {
         Message { data: data.into(), ..Message::default() }
     }
 
-    /// The type of the event; `message` if none is given. What follows a line end is left out.
+    /// The type of the event; `message` if none is given. What follows a line end or a NUL is left out.
     #[must_use]
     pub fn event(mut self, event: impl Into<Cow<'m, str>>) -> Message<'m> {
         self.event = Some(event.into());

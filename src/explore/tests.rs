@@ -1,4 +1,4 @@
-//! A few thousand seeds with each `cargo test`. More: `cargo run --release -p sprat-checks --bin simulate`.
+//! A thousand seeds with each `cargo test`. More: `cargo run --release -p sprat-checks --bin simulate`.
 
 use std::time::Duration;
 

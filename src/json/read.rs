@@ -11,7 +11,7 @@
 //!   keep a copy of every body would cost every body.) Out of the range of `f32` is a wrong shape.
 //!   `-0` is the integer 0 and the float -0.0.
 //! - **Strings** are borrowed from the body, escapes or not.
-//! - **Structs** are read from objects and from arrays, byte strings from strings and from arrays,
+//! - **Structs** are read from objects only, byte strings from strings and from arrays,
 //!   enums from `"variant"` and from `{"variant": content}`, map keys as integers and booleans too.
 //!
 //! Recursion is bounded by the parser's depth, for each level takes a level of nesting.

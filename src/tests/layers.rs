@@ -20,7 +20,7 @@ const FOREIGN: [(&str, &[&str]); 11] = [
     ("listenfd", &["server"]),
     ("libc", &[]),
     ("httparse", &["head"]),
-    ("httpdate", &["date", "extract"]),
+    ("httpdate", &["date"]),
     ("itoa", &["response", "json"]),
     ("ryu", &["json"]),
     ("simd_json", &["json"]),
