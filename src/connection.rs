@@ -27,8 +27,8 @@
 //!
 //! The machine never names a socket and never asks a clock. The same bytes get the same answers, however they are
 //! split. A message that is whole on arrival is served from the driver's read buffer; the connection owns bytes only
-//! while one is partial, so an idle connection holds none. An answer that is made elsewhere comes as a letter with the
-//! number of a ticket; a letter for any other ticket than the one that is waited for does nothing.
+//! while one is partial, so an idle connection holds none. An answer that is made elsewhere arrives as a letter that
+//! carries a ticket number; a letter for any ticket but the one that is waited for is ignored.
 
 mod answer;
 mod close_reason;
@@ -257,7 +257,7 @@ impl Drop for Waiting {
 #[derive(Debug)]
 struct Streaming {
     waiting: Waiting,
-    /// Say something at least so often.
+    /// Send a comment after this much silence.
     keep_alive: Option<Duration>,
 }
 
@@ -279,7 +279,7 @@ impl Pace {
 
 /// How far one request was served.
 enum Served {
-    /// It is answered, and so many bytes behind its head are used up.
+    /// It is answered, and this many bytes after its head are consumed.
     Body(usize),
     /// Its body is not whole. Lengths count from the start of the body.
     Waits(Box<Receiving>),
@@ -467,8 +467,8 @@ impl Connection {
         Ok(())
     }
 
-    /// While output waited the peer was perhaps not read, so its time for the next step begins when that ends. No step
-    /// makes output before it is complete, so this happens once for each at most.
+    /// While output was blocked the peer may not have been read, so its next deadline starts when the output drains. A
+    /// step produces output only when it is complete, so each step is extended at most once.
     fn restart_wait(&mut self, now: Tick) {
         match &mut self.phase {
             Phase::Proxy { .. } | Phase::Head { .. } => self.since = now,

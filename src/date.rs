@@ -31,7 +31,7 @@ impl DateLine {
         if unix_seconds == self.unix_seconds || (planted!("date") && unix_seconds % 86_400 == 86_399) {
             return;
         }
-        // A clock that broken stays at the last second that has a text.
+        // A clock that far off stays at the last second that can be written.
         let unix_seconds = unix_seconds.min(UNIX_SECONDS_MAX);
         let date = httpdate::HttpDate::from(UNIX_EPOCH + Duration::from_secs(unix_seconds));
         let mut text = &mut self.ok_and_date[OK_LINE_LEN + 6..OK_LINE_LEN + 35];
@@ -52,7 +52,7 @@ impl DateLine {
     }
 }
 
-/// `Tue, 15 Nov 1994 08:12:31 GMT` (RFC 9110 5.6.7). Times before 1970 or after 9999 are written as the nearest in them.
+/// `Tue, 15 Nov 1994 08:12:31 GMT` (RFC 9110 5.6.7). Times outside 1970 to 9999 are clamped.
 pub(crate) fn imf_fixdate(time: SystemTime) -> String {
     let unix_seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let time = UNIX_EPOCH + Duration::from_secs(unix_seconds.min(UNIX_SECONDS_MAX));

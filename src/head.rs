@@ -165,8 +165,8 @@ pub(crate) fn scan(bytes: &[u8], scanned: usize, head_bytes_max: usize) -> Resul
     }
 }
 
-/// A place behind a CRLF CRLF, if one comes within the limit: where a head ends, unless one of its lines ends
-/// otherwise. That is `guess`, or else the first.
+/// Where a CRLF CRLF within the limit ends: at `guess` if one does, else the first. The head ends there unless one of
+/// its lines ends otherwise.
 ///
 /// A wrong guess only costs time: whoever parses the head sees that it ends before.
 #[inline]
@@ -319,8 +319,8 @@ pub(crate) fn lower_version(head: &mut [u8]) -> bool {
     }
 }
 
-/// One pass over the fields: by length first, then by bytes. Into a place of the caller's, which is larger than a copy
-/// of it is cheap.
+/// One pass over the fields: by length first, then by bytes. Fills the caller's `Known`, which is too large to return
+/// by value cheaply.
 ///
 /// Refuses a line that ends in LF without CR, which httparse takes. LF is nowhere else in a head that it took, so it is
 /// enough to look before each name and at the end: a fraction of the work of looking at every byte.

@@ -96,7 +96,7 @@
 /// # Errors
 ///
 /// What a request is refused with is a [`Rejection`](crate::Rejection). On its own it answers with a line of text, or
-/// with JSON if it comes from an extractor that speaks JSON. So without more a JSON route answers a bad path parameter, a
+/// with JSON if it comes from an extractor that speaks JSON. So by default a JSON route answers a bad path parameter, a
 /// body beyond `body_max` and a wrong method with text: none of these know what the row is for. With a mapper they are
 /// what you like; [`Rejection::into_json`](crate::Rejection::into_json) makes JSON of one form of all of them.
 ///
@@ -108,8 +108,8 @@
 /// - those that no row is for: 404, 405, and a head that breaks a rule (400, 408, 414, 431, 501, 505). They go to the
 ///   mapper of the table that is served, not to one of a table in a group.
 ///
-/// What it returns is the answer. The fields of the refusal (`WWW-Authenticate`, `Allow`, `Retry-After`) are written
-/// in any case, and so is its status, unless the mapper's answer has another than 200. A mapper that panics makes a 500.
+/// What it returns is the answer. The fields of the refusal (`WWW-Authenticate`, `Allow`, `Retry-After`) are always
+/// written; its status is kept unless the mapper's answer sets one other than 200. A mapper that panics makes a 500.
 ///
 #[cfg_attr(feature = "json", doc = "```")]
 #[cfg_attr(not(feature = "json"), doc = "```ignore")]

@@ -43,7 +43,7 @@ pub(crate) struct Output {
     pub(crate) field_lines: Vec<u8>,
     /// Field lines of whatever answers this request: `field_lines` begins with them, also after it is rolled back.
     common_lines: Vec<u8>,
-    /// The value that was just written as an answer, if it can be said in other words. What it is, `response` knows.
+    /// The value just written as an answer, kept so that a mapper can rewrite it. Its type is `response`'s business.
     pub(crate) source: Option<Box<dyn Any + Send>>,
     pub(crate) date: DateLine,
     /// Why an answer could not be written as its handler wanted it, until somebody is told.

@@ -14,7 +14,7 @@ use crate::rejection::Rejection;
 use crate::request::{FromRequest, Nothing, Request};
 use crate::status::Status;
 
-/// How often something may be done by each of many: so many at once, and as many again in each period.
+/// A rate limit per key: `count` at once, and `count` more in each period.
 ///
 /// The state holds it, so with several [workers](crate::Server::serve_workers) each has its own and the limit is that of
 /// one loop: divide it by their number, or run one loop.
@@ -99,8 +99,8 @@ impl<K: Hash + Eq> RateLimit<K> {
     /// Takes a token from the bucket of a key, and tells how many are left.
     ///
     /// # Errors
-    /// There is none: 429 with `Retry-After` and the `RateLimit` fields
-    /// (draft-ietf-httpapi-ratelimit-headers). A [`Rejection`] can be had from it.
+    /// [`TooMany`] when no token is left; as an answer it is 429 with `Retry-After` and the `RateLimit` fields
+    /// (draft-ietf-httpapi-ratelimit-headers). A [`Rejection`] can be made from it.
     pub fn admit(&mut self, key: K, now: Duration) -> Result<u32, TooMany> {
         let now = nanos(now);
         if self.full_at.len() >= self.keys_max && !self.full_at.contains_key(&key) {

@@ -6,7 +6,7 @@ use crate::reject::Reject;
 use crate::response::{Respond, Response, Sent};
 use crate::status::Status;
 
-/// Why an argument could not be had from a request: a status, a message, and how to say it.
+/// Why an argument could not be extracted from a request: a status, a message, and how to say it.
 ///
 /// Extractors return it, and it answers as any other value does. The body is one short line of text, or JSON of the
 /// form `{"error":"code","message":"...","path":"..."}` for those made with [`Rejection::json`].

@@ -188,7 +188,7 @@ pub trait Takes {
     /// Whether the body has to be received for it.
     const BODY: bool;
 
-    /// Whether it turned out that there is nothing: chunks without content. See [`Optional`](crate::Optional).
+    /// Whether the part turned out to be empty (chunks without content). See [`Optional`](crate::Optional).
     #[inline]
     fn is_absent(part: &Self::Part<'_>) -> bool {
         let _ = part;

@@ -157,7 +157,7 @@ impl<S: 'static> Routes<S> {
         self.options.errors
     }
 
-    /// Whether a request that no row is for has to be answered with care.
+    /// Whether a request that no row is for may need a mapper or a policy.
     pub(crate) fn has_options(&self) -> bool {
         self.has_options
     }

@@ -52,8 +52,8 @@ pub(crate) fn is_plain(head: &Head<'_>, host: Option<&[u8]>) -> bool {
         && head.method != Method::Connect
 }
 
-/// Reads the request-target of a head into a place of the caller's, where it stays: a copy of it is not cheap. `host` is
-/// as for [`read`].
+/// Reads the request-target of a head. Fills the caller's `Target`, which is too large to return by value cheaply.
+/// `host` is as for [`read`].
 #[inline(always)]
 pub(crate) fn read_into<'p, 'r>(
     head: &Head<'r>,

@@ -201,7 +201,7 @@ fn write_rejection<S>(
     }
 }
 
-/// Whatever else a handler's answer is: a refusal, which the mapper says in its own words too.
+/// If the handler's answer was itself a refusal, lets the mapper reword it.
 #[cold]
 #[inline(never)]
 pub(super) fn say_again<S>(
@@ -248,8 +248,8 @@ pub(super) fn begin_cors(cors: &dyn CrossOrigin, request: Request<'_>, output: &
     output.set_common(|lines| cors.write(request, None, lines));
 }
 
-/// Whether the bodies of all connections together are beyond their bound, and this one counts among them: what fits
-/// into the read buffer does not, so that those who hold large bodies cannot keep others from sending small ones.
+/// Whether all connections' bodies together exceed their bound, and this one is to be refused for it. A body that fits
+/// in the read buffer never is, so holders of large bodies cannot block small ones.
 #[cold]
 pub(super) fn has_no_room_for<S>(len: usize, turn: &Turn<'_, S>) -> bool {
     len > READ_BUFFER_LEN && turn.workspace.pool.held_bytes() > turn.limits.bodies_bytes_max
@@ -341,7 +341,7 @@ impl Connection {
         turn: &mut Turn<'_, S>,
     ) -> Served {
         if !turn.routes.has_options() {
-            // Not as below: a refusal that nobody says in other words costs no allocation.
+            // Without a mapper or a policy, the refusal needs no allocation.
             return self.answer_early(decision, facts, received, turn, |response| match missing {
                 Found::Options(allow) => response.options(allow),
                 Found::MethodNotAllowed(allow) => response.method_not_allowed(allow),

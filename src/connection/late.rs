@@ -175,8 +175,8 @@ impl Connection {
         if !facts.http10 {
             turn.workspace.output.bytes.extend_from_slice(b"0\r\n\r\n");
         }
-        // Not ended by a shutdown that came since: the head has promised to go on, and what the peer has sent behind it
-        // would be lost. The connection is idle now, and is closed as such.
+        // Keep-alive even if shutdown began meanwhile: the head already promised it, and pipelined requests would be
+        // lost. The connection is now idle and closes as such.
         self.finish_late(Wish::Stay, facts, turn);
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Plan {
     /// It may close or reset before it has read everything.
     pub(super) is_hasty: bool,
     pub(super) resets: bool,
-    /// It may stop to read for good.
+    /// It may stop reading for good.
     pub(super) stalls: bool,
     /// It sends far more than it reads at a time.
     pub(super) floods: bool,

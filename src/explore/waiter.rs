@@ -36,7 +36,7 @@ pub(super) struct Waiter {
     says_end: bool,
     /// It may leave before it has read everything.
     is_hasty: bool,
-    /// It may stop to read for good.
+    /// It may stop reading for good.
     stalls: bool,
 }
 

@@ -119,7 +119,7 @@ impl<R> Optional for Basic<R> {
     }
 }
 
-/// Without the password, which does not belong into logs.
+/// Without the password, which does not belong in logs.
 impl<R> fmt::Debug for Basic<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Basic").field("user", &self.user()).finish_non_exhaustive()

@@ -116,7 +116,7 @@ impl Optional for Bearer<'_> {
     }
 }
 
-/// Without the token, which does not belong into logs.
+/// Without the token, which does not belong in logs.
 impl fmt::Debug for Bearer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bearer").finish_non_exhaustive()

@@ -75,7 +75,7 @@ impl Optional for Cookies<'_> {
     }
 }
 
-/// Names without values, which do not belong into logs.
+/// Names without values, which do not belong in logs.
 impl fmt::Debug for Cookies<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter().map(|(name, _)| name)).finish()

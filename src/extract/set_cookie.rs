@@ -157,7 +157,7 @@ impl SetCookie {
         self.attribute(PARTITIONED, "; Partitioned", "")
     }
 
-    /// Why no browser would take this cookie as it was meant, if so. The rules that need several attributes:
+    /// Why browsers would drop or misread this cookie, if they would. The rules that need several attributes:
     ///
     /// - `__Secure-` in front of a name demands Secure; `__Host-` demands Secure, `Path=/` and no Domain
     ///   (6265bis 4.1.3). Browsers compare them in any letter case.

@@ -82,7 +82,7 @@ pub enum Event<'e> {
         /// How long nobody else was served.
         took: Duration,
     },
-    /// All connections that may be there are there. More wait in the system's queue until one closes.
+    /// The connection limit is reached. Further connections wait in the system's queue until one closes.
     #[non_exhaustive]
     Full {
         /// How many there are.

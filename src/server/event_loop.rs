@@ -60,7 +60,7 @@ pub(crate) struct EventLoop<N: Net, S: 'static> {
     next_look: usize,
     stage: Stage,
     now: Tick,
-    /// When the text of the Date field ends to be right.
+    /// When the text of the Date field stops being right.
     second_end: Tick,
     /// The bucket of the idle timeout of whoever is served now.
     idle_bucket: Bucket,
@@ -77,10 +77,10 @@ struct Stalls<S: 'static> {
     threshold_ms: u64,
     /// The last row that ran.
     ran: Option<&'static Row<S>>,
-    /// Since when time passed that nobody was made to account for, and how many requests were answered until then.
+    /// When time was last attributed to somebody, and the request count then.
     since: Tick,
     requests: u64,
-    /// Until then the next stall that cannot be laid to a row has the clock read for every connection.
+    /// A second unattributable stall before this tick turns on a clock read per connection.
     suspect_until: Tick,
     watch_until: Tick,
     watching: bool,
@@ -185,14 +185,15 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// So long after its last answer, or after accept, nobody takes the place of an idle connection.
 const PLACE_KEPT: Duration = Duration::from_secs(1);
 
-/// Among so many the longest idle one is looked for, and so often if it turns out to be busy.
+/// How many slots one search for the longest-idle connection looks at.
 const IDLE_LOOKS: usize = 64;
+/// How many searches there are at most, since the one that is found can turn out to be busy.
 const IDLE_TRIES: usize = 4;
 
 /// At least so long between two events that tell the same.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// After two stalls within this time that cannot be laid to a row, the clock is read for every connection for so long.
+/// Two unattributable stalls within this time turn on a clock read per connection for as long.
 const WATCH: Duration = Duration::from_secs(60);
 
 /// At shutdown a connection that was accepted, or had its last answer, less long ago is not taken for idle: its next

@@ -186,7 +186,7 @@ impl Server {
     ///
     /// Who may connect is whoever may write to the file, and may search the folders above it. Its permissions are
     /// what the process's umask leaves of 0777; `std::fs::set_permissions` after this call changes them, though not
-    /// for who connected before. A folder of its own, which only the right ones may search, leaves no such gap.
+    /// for who connected before. A folder that only authorised users may search leaves no such gap.
     /// Two servers that start at the same moment over the same dead file can both believe that it is theirs.
     ///
     /// ```
@@ -255,8 +255,8 @@ impl Server {
     /// Listens where `other` does as well. What else was set on `other` does not count, and a [`Handle`] of it stops
     /// nothing.
     ///
-    /// Of all listeners the connections count towards one [`Limits::connections_max`]. They are asked in turn, so
-    /// that none of them can keep another waiting.
+    /// Connections from all listeners count towards one [`Limits::connections_max`]. The listeners are asked in turn,
+    /// so that none of them can keep another waiting.
     ///
     /// ```
     /// use sprat::Server;
@@ -368,11 +368,12 @@ impl Server {
     }
 
     /// How long a handler may keep the loop from everybody else before it is counted ([`Stats::stalls`]) and told with
-    /// its route ([`Event::Stalled`]). Default 50 ms. Such work belongs into [`Later::offload`](crate::Later::offload).
+    /// its route ([`Event::Stalled`]). Default 50 ms. Such work belongs in [`Later::offload`](crate::Later::offload).
     ///
-    /// It costs one look at the clock for each turn of the loop, not for each request. So the first time, if several
-    /// requests had their turn together, it is told that there was a stall and not whose; for a minute after each stall
-    /// the clock is read for every connection that is served, and the next one is told with its route.
+    /// It costs one look at the clock for each turn of the loop, not for each request. So if several requests shared a
+    /// turn, a stall is reported without a route. After a second one of these within a minute, the clock is read per
+    /// connection for the next minute, and a stall then names its route, unless the connection itself had several
+    /// requests in that turn.
     /// [`Duration::MAX`] switches it off.
     #[must_use]
     pub fn stall_threshold(mut self, threshold: Duration) -> Server {
@@ -548,8 +549,8 @@ impl Handle {
     /// Begins to shut down, without waiting for it.
     ///
     /// Connections that wait in the listener's queue are taken, and it closes. Idle connections close, but for a
-    /// request that has arrived already; one that had an answer less than half a second ago has the rest of it for its
-    /// next request. Requests that are being received are finished, answers carry
+    /// request that has arrived already; one that was answered less than half a second ago keeps the remainder of that
+    /// half second to send its next request. Requests that are being received are finished, answers carry
     /// `Connection: close`. Whatever is left after [`Limits::drain_timeout`] is cut off. Then
     /// [`serve`](Server::serve) returns.
     pub fn shutdown(&self) {

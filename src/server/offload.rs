@@ -23,7 +23,7 @@ use crate::later::{Job, locked};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Offload {
-    /// How much is done at a time. Threads start when they are needed first. Default 0: one for each core.
+    /// Number of threads. Each starts when first needed. Default 0: one for each core.
     pub threads: usize,
     /// How much may wait beside what is being done. Beyond it: 503 with `Retry-After`. Default 1024.
     pub queue: usize,

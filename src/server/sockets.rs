@@ -29,8 +29,8 @@ use crate::later::locked;
 /// Events taken from the system at a time. More wait there; they are not lost.
 const EVENTS_PER_WAIT: usize = 256;
 
-/// What the system holds of a connection's output that it has not sent yet. Without a bound it takes some megabytes, and
-/// says for minutes nothing of a peer that reads slowly: it could not be told from one that does not read.
+/// What the system holds of a connection's output that it has not sent yet. Without a bound the kernel takes megabytes,
+/// and for minutes a slow reader cannot be told from one that does not read.
 #[cfg(target_os = "linux")]
 const NOT_SENT_BYTES_MAX: u32 = 128 << 10;
 
