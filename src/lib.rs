@@ -1,4 +1,44 @@
-#![doc = include_str!("../README.md")]
+//! A small HTTP/1.1 server framework for one CPU core: one event loop, routes checked at compile time, no async
+//! runtime, no `unsafe` of its own.
+//!
+//! ```no_run
+//! use sprat::{Server, routes};
+//!
+//! struct App { visits: u64 }
+//!
+//! routes! {
+//!     Api for App {
+//!         GET "/"           => hello(),
+//!         GET "/users/{id}" => user(id),
+//!     }
+//! }
+//!
+//! fn hello(app: &mut App) -> String { app.visits += 1; format!("visit {}", app.visits) }
+//! fn user(_: &mut App, id: u64) -> String { format!("user {id}") }
+//!
+//! fn main() -> std::io::Result<()> {
+//!     Server::bind("127.0.0.1:3000")?.shutdown_on_signals().serve(Api, App { visits: 0 })
+//! }
+//! ```
+//!
+//! - Rows, patterns, options, and errors in your own words: [`routes!`].
+//! - What a handler takes: parameters of the path ([`FromParam`]), and whatever is made from a request
+//!   ([`FromRequest`]): `Json`, `Query`, `Form`, [`Header`], [`Cookies`], [`Bearer`], [`Basic`], [`Limited`], and guards
+//!   of your own.
+//! - What a handler returns: [`Respond`]. What refuses a request: [`Rejection`].
+//! - Slow work, and answers that come later or in parts: [`Later`], [`Stream`], [`EventStream`], [`Broadcast`].
+//! - Listeners, shutdown, workers and events: [`Server`]. Bounds on sizes, counts, rates and times: [`Limits`].
+//! - Tests without sockets: [`testing`]. How the crate is built: [`architecture`].
+//!
+//! A handler runs on the loop's thread: while one computes, nobody else is served. There is no TLS, no HTTP/2, no
+//! WebSocket and no compression; put a proxy in front for those.
+//!
+//! # Features
+//!
+//! - `json`, on by default: `Json`, `Query` and `Form`, with serde and simd-json.
+//! - `listenfd`: `Server::from_env`, for listeners opened by systemd or another parent.
+//! - `internals`: opens internals to benches and fuzz targets; no stability is promised.
+
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -46,6 +86,12 @@ pub mod testing;
 
 #[cfg(any(test, feature = "internals"))]
 mod explore;
+
+// The program in the README is built as a test; the crate has a front page of its own, since links and charts of the
+// README do not work there.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 /// How the crate is built, for those who want to change it or to know what they depend on.
 #[cfg(doc)]
