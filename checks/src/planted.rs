@@ -192,8 +192,8 @@ pub const FAULTS: &[Fault] = &[
     fault(
         "deliver a letter without a look at the number of its ticket",
         LATE_ANSWERS,
-        "            Phase::Waiting(waiting) if waiting.ticket.number == number => false,\n            Phase::Streaming(streaming) if streaming.waiting.ticket.number == number => true,",
-        "            Phase::Waiting(_) => false,\n            Phase::Streaming(_) => true,",
+        "            Phase::Waiting(waiting) if waiting.ticket.number == number => {}\n            Phase::Streaming(streaming) if streaming.waiting.ticket.number == number => {}",
+        "            Phase::Waiting(_) => {}\n            Phase::Streaming(_) => {}",
     ),
     fault("give out tickets with the same number", LATER, "        self.next += 1;\n", "        self.next = 1;\n"),
     fault(
@@ -241,15 +241,15 @@ pub const FAULTS: &[Fault] = &[
     fault(
         "keep a peer that left waiting for its answer",
         LOOP,
-        "        if open.read_closed {\n            open.connection.handle_hangup(limits);\n        }\n        self.settle(index);",
-        "        self.settle(index);",
+        "        if open.read_closed {\n            open.connection.handle_hangup(limits);\n        }\n        self.settle(index, ran);",
+        "        self.settle(index, ran);",
     ),
     fault("never say that parts were taken", LATER, "        self.queued.fetch_sub(arrived, Ordering::AcqRel);\n", ""),
     fault(
         "lose what came behind a stream that a shutdown ends",
         LATE_ANSWERS,
-        "        // Not ended by a shutdown that came since",
-        "        let facts = Facts { persistent: facts.persistent && !turn.workspace.closing, ..facts };\n        // Not ended by a shutdown that came since",
+        "        // Keep-alive even if shutdown began meanwhile",
+        "        let facts = Facts { persistent: facts.persistent && !turn.workspace.closing, ..facts };\n        // Keep-alive even if shutdown began meanwhile",
     ),
     fault(
         "sleep though a letter came",
