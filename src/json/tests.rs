@@ -150,19 +150,3 @@ impl<'de> Deserialize<'de> for Any {
         deserializer.deserialize_any(Anything)
     }
 }
-
-/// A small generator (xorshift64*), so that a failure repeats.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() >> 33) as usize % bound
-    }
-}

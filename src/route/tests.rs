@@ -4,6 +4,7 @@ use super::owned::{Answered, OwnedTable};
 use super::{Answer, Found, Row, Table, naive};
 use crate::method::Method;
 use crate::request::{Body, Spans};
+use crate::testing::Random;
 
 const GET: Method = Method::Get;
 const POST: Method = Method::Post;
@@ -258,20 +259,6 @@ fn a_table_where_every_turn_is_wrong_is_searched_once() {
     check(&rows, GET, &path, Some(("/{*rest}", &[&path[1..]])));
 }
 
-/// A small generator with a seed that is printed when a case fails.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % bound
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.below(from.len())]
-    }
-}
-
 const LITERALS: &[&str] = &[
     "a",
     "b",
@@ -291,7 +278,7 @@ fn random_pattern(random: &mut Random) -> String {
         pattern.push('/');
         match random.below(3) {
             0 => pattern.push_str(&format!("{{p{at}}}")),
-            _ => pattern.push_str(random.pick(LITERALS)),
+            _ => pattern.push_str(random.pick::<&str>(LITERALS)),
         }
     }
     match random.below(4) {
@@ -306,10 +293,10 @@ fn random_pattern(random: &mut Random) -> String {
 fn random_path(random: &mut Random) -> String {
     const OTHERS: &[&str] = &["", "x", "%61", "%61b", "a%2db", "a%2Fb", "%C3%A9", "abcdefg%68", "abcdefgh%69", "A"];
     let mut path = String::new();
-    for _ in 0..1 + random.below(6) {
+    for _ in 0..random.between(1, 6) {
         path.push('/');
         let from = if random.below(4) == 0 { OTHERS } else { LITERALS };
-        path.push_str(random.pick(from));
+        path.push_str(random.pick::<&str>(from));
     }
     // Raw bytes beyond ASCII never come this far, but decoded or not they must not confuse the search.
     path
@@ -327,10 +314,10 @@ fn without_names(pattern: &str) -> String {
 #[test]
 fn the_trie_agrees_with_the_oracle() {
     for seed in 0..3000 {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut patterns = Vec::new();
-        for _ in 0..1 + random.below(if seed % 10 == 0 { 60 } else { 8 }) {
-            patterns.push((Method::NAMED[random.below(8)], random_pattern(&mut random)));
+        for _ in 0..random.between(1, if seed % 10 == 0 { 60 } else { 8 }) {
+            patterns.push((*random.pick(&Method::NAMED[..8]), random_pattern(&mut random)));
         }
         let mut rows: Vec<(Method, &str)> = Vec::new();
         for (method, pattern) in &patterns {
@@ -348,8 +335,8 @@ fn the_trie_agrees_with_the_oracle() {
         let table = table(&rows);
         for _ in 0..60 {
             let path = random_path(&mut random);
-            let method = [GET, Method::Head, Method::Options, POST, Method::NAMED[random.below(9)], Method::Other]
-                [random.below(6)];
+            let any = *random.pick(&Method::NAMED);
+            let method = *random.pick(&[GET, Method::Head, Method::Options, POST, any, Method::Other]);
             let expected = naive::find(&rows, method, &path);
             let found = match table.find(method, &path) {
                 Answered::Row(at, spans) => {

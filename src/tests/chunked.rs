@@ -1,8 +1,8 @@
-use super::Seeded;
 use super::naive::decode_chunked;
 use crate::chunked::Decoder;
 use crate::limits::Limits;
 use crate::reject::Reject;
+use crate::testing::Random;
 
 const MAX: usize = 1 << 20;
 
@@ -212,14 +212,14 @@ fn whatever_the_input_it_equals_the_naive_twin() {
         b"X: y\r\n",
         b"1;a=\"b\"\r\nz\r\n",
     ];
-    let mut seeded = Seeded::new(7);
+    let mut random = Random::new(7);
     let mut ends = [0; 3];
     for _ in 0..60_000 {
         let mut input = Vec::new();
-        for _ in 0..1 + seeded.below(8) {
-            input.extend_from_slice(seeded.pick::<&[u8]>(&parts));
+        for _ in 0..random.len(1, 8) {
+            input.extend_from_slice(random.pick::<&[u8]>(&parts));
         }
-        let cut = seeded.below(input.len() + 1);
+        let cut = random.len(0, input.len());
         let fast = decode(&[&input[..cut], &input[cut..]], MAX, &Limits::DEFAULT);
         let naive = decode_chunked(&input);
         match (&fast, &naive) {

@@ -3,13 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::Seeded;
 use crate::connection::CloseReason;
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::reject::Reject;
 use crate::request::{Body, FromRequest, Nothing, Request};
 use crate::response::{Redirect, Respond, Response, Sent, Static};
-use crate::testing::{Client, Link};
+use crate::testing::{Client, Link, Random};
 use crate::{Method, Rejection, Status, routes};
 
 #[derive(Default)]
@@ -811,18 +810,18 @@ fn a_body_is_held_in_less_than_twice_its_bound() {
 // ---- memory --------------------------------------------------------------------------------------------------------
 
 /// Input that makes the server hold something, or that makes it let go.
-fn hostile_piece(seeded: &mut Seeded, body_bytes_max: usize) -> Vec<u8> {
+fn hostile_piece(random: &mut Random, body_bytes_max: usize) -> Vec<u8> {
     let get = "GET /echo-path/7 HTTP/1.1\r\nHost: x\r\n\r\n";
-    let len = seeded.below(body_bytes_max + 1);
-    match seeded.below(6) {
-        0 => get.repeat(1 + seeded.below(2000)).into_bytes(),
+    let len = random.len(0, body_bytes_max);
+    match random.below(6) {
+        0 => get.repeat(random.len(1, 2000)).into_bytes(),
         1 => format!("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {len}\r\n\r\n{}", "b".repeat(len)).into_bytes(),
         2 => {
             let chunks = "5;ext=\"a\"\r\n12345\r\n".repeat(len / 5);
             format!("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n")
                 .into_bytes()
         }
-        3 => format!("GET / HTTP/1.1\r\nHost: x\r\nCookie: {}\r\n\r\n", "c".repeat(seeded.below(8000))).into_bytes(),
+        3 => format!("GET / HTTP/1.1\r\nHost: x\r\nCookie: {}\r\n\r\n", "c".repeat(random.len(0, 7999))).into_bytes(),
         // Read by nobody.
         4 => format!("POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: {len}\r\n\r\n{}", "s".repeat(len)).into_bytes(),
         _ => b"POST /".to_vec(),
@@ -836,16 +835,16 @@ fn no_input_makes_a_connection_hold_more_than_its_worst_case() {
     let large = Limits { body_bytes_max: 300_000, output_bytes_max: 320_000, ..Limits::DEFAULT };
     let mut most = 0.0f64;
     for seed in 0..60 {
-        let mut seeded = Seeded::new(seed);
+        let mut random = Random::new(seed);
         let limits = if seed % 2 == 0 { &small } else { &large };
         let bound = limits.worst_case_bytes_per_connection();
         let mut client = Client::new(Api, App::default()).with_limits(limits.clone());
         let mut link = client.connect();
         for _ in 0..60 {
             // Most of the time less is taken than is made.
-            link.take_at_most(seeded.below(limits.output_bytes_max));
-            let piece = hostile_piece(&mut seeded, limits.body_bytes_max);
-            for part in piece.chunks(1 + seeded.below(70_000)) {
+            link.take_at_most(random.len(0, limits.output_bytes_max));
+            let piece = hostile_piece(&mut random, limits.body_bytes_max);
+            for part in piece.chunks(random.len(1, 70_000)) {
                 link.send(part);
                 assert!(link.held_bytes() <= bound, "seed {seed}: {} of {bound} bytes", link.held_bytes());
                 most = most.max(link.held_bytes() as f64 / bound as f64);

@@ -1,9 +1,9 @@
 use std::io::IoSlice;
 use std::sync::Arc;
 
-use super::Seeded;
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::output::{Borrowed, COPY_BYTES_MAX, Output, Unsent};
+use crate::testing::Random;
 
 fn gather(slices: &[IoSlice<'_>]) -> Vec<u8> {
     slices.iter().flat_map(|slice| slice.iter().copied()).collect()
@@ -11,17 +11,17 @@ fn gather(slices: &[IoSlice<'_>]) -> Vec<u8> {
 
 #[test]
 fn copied_and_borrowed_bytes_go_out_in_order_however_they_are_sent() {
-    let mut seeded = Seeded::new(3);
+    let mut random = Random::new(3);
     for _ in 0..500 {
         let mut output = Output::new(0);
         let mut unsent = Unsent::default();
         let mut expected = Vec::new();
         let mut got = Vec::new();
         for turn in 0..4u8 {
-            for piece in 0..seeded.below(5) as u8 {
-                let bytes = vec![turn * 16 + piece; seeded.below(40)];
+            for piece in 0..random.below(5) as u8 {
+                let bytes = vec![turn * 16 + piece; random.len(0, 39)];
                 expected.extend_from_slice(&bytes);
-                if seeded.below(2) == 0 {
+                if random.below(2) == 0 {
                     output.bytes.extend_from_slice(&bytes);
                 } else {
                     output.push_borrowed(Borrowed::Shared(Arc::from(bytes)));
@@ -33,7 +33,7 @@ fn copied_and_borrowed_bytes_go_out_in_order_however_they_are_sent() {
                 let filled = output.slices(&mut slices);
                 let all = gather(&slices[..filled]);
                 assert_eq!(all.len(), output.len());
-                sent = seeded.below(all.len() + 1);
+                sent = random.len(0, all.len());
                 got.extend_from_slice(&all[..sent]);
             }
             output.move_rest(sent, &mut unsent);
@@ -42,7 +42,7 @@ fn copied_and_borrowed_bytes_go_out_in_order_however_they_are_sent() {
             let mut slices = [IoSlice::new(&[]); 3];
             let filled = unsent.slices(&mut slices);
             let some = gather(&slices[..filled]);
-            let taken = seeded.below(some.len() + 1);
+            let taken = random.len(0, some.len());
             got.extend_from_slice(&some[..taken]);
             unsent.advance(taken);
         }

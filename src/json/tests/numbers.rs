@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
-use super::{Any, Random, accepted, malformed, misshapen, read, well_formed};
+use super::{Any, accepted, malformed, misshapen, read, well_formed};
+use crate::testing::Random;
 
 #[test]
 fn a_number_that_the_grammar_does_not_derive_is_malformed() {
@@ -178,15 +179,15 @@ fn decimal(random: &mut Random) -> String {
         // The middle between two neighbours, exactly, and by a digit beside it.
         1 => {
             let even = (1_u64 << 53) | (random.next() >> 12);
-            let mut middle = (u128::from(even) << (1 + random.below(10))).to_string();
+            let mut middle = (u128::from(even) << random.between(1, 10)).to_string();
             let last = middle.pop().map_or('0', |_| char::from(b'0' + random.below(10) as u8));
             middle.push(last);
-            return text + &middle + [".0", ".5", "e0", ".00000000000000001"][random.below(4)];
+            return text + &middle + random.pick::<&str>(&[".0", ".5", "e0", ".00000000000000001"]);
         }
         _ => {}
     }
-    let digits = |random: &mut Random, most: usize, text: &mut String| {
-        for _ in 0..=random.below(most) {
+    let digits = |random: &mut Random, most: u64, text: &mut String| {
+        for _ in 0..random.between(1, most) {
             text.push(char::from(b'0' + random.below(10) as u8));
         }
     };
@@ -199,12 +200,12 @@ fn decimal(random: &mut Random) -> String {
     if random.below(4) != 0 {
         text.push('.');
         if random.below(3) == 0 {
-            text.push_str(&"0".repeat(random.below(25)));
+            text.push_str(&"0".repeat(random.len(0, 24)));
         }
         digits(random, 25, &mut text);
     }
     if random.below(2) == 0 {
-        text += ["e", "E", "e+", "e-"][random.below(4)];
+        text += random.pick::<&str>(&["e", "E", "e+", "e-"]);
         text += &random.below(330).to_string();
     }
     text
@@ -212,7 +213,7 @@ fn decimal(random: &mut Random) -> String {
 
 #[test]
 fn random_decimals_are_read_as_the_nearest_float() {
-    let mut random = Random(0x5EED);
+    let mut random = Random::new(0x5EED);
     for _ in 0..20_000 {
         let json = decimal(&mut random);
         let nearest: f64 = json.parse().unwrap();
