@@ -1,11 +1,14 @@
 //! Work for the pool, streams and workers, over real sockets and with real threads.
 
+mod common;
+
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use common::{Answer, connect, get, read_answer};
 use sprat::{
     Broadcast, EventStream, Handle, Later, Limits, Listen, Message, Offload, Server, Stats, Status, Stream, StreamHead,
     routes,
@@ -114,35 +117,21 @@ impl Drop for Lab {
     }
 }
 
-fn connect(address: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(address).expect("a listener");
-    stream.set_nodelay(true).expect("a socket");
-    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
-    stream
-}
-
 fn request(stream: &mut TcpStream, target: &str) {
-    write!(stream, "GET {target} HTTP/1.1\r\nHost: x\r\n\r\n").expect("room");
+    stream.write_all(get(target).as_bytes()).expect("room");
 }
 
+#[track_caller]
 fn ask(stream: &mut TcpStream, target: &str) -> (u16, String) {
     request(stream, target);
-    read_answer(stream).expect("an answer")
+    outcome(stream)
 }
 
-/// Status and content of an answer with a length.
-fn read_answer(stream: &mut TcpStream) -> io::Result<(u16, String)> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        stream.read_exact(&mut byte)?;
-        head.push(byte[0]);
-    }
-    let head = String::from_utf8(head).expect("text");
-    let len = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).map_or(0, |len| len.parse().unwrap());
-    let mut content = vec![0; len];
-    stream.read_exact(&mut content)?;
-    Ok((head[9..12].parse().expect("a status"), String::from_utf8(content).expect("text")))
+/// Status and content of the next answer.
+#[track_caller]
+fn outcome(stream: &mut TcpStream) -> (u16, String) {
+    let Answer { status, content, .. } = read_answer(stream);
+    (status, content)
 }
 
 #[track_caller]
@@ -173,7 +162,7 @@ fn twenty_slow_logins_are_all_answered_and_health_stays_quick() {
     // The figure of the acceptance is 10 ms at the 99th percentile; here others may be using the machine.
     assert!(took[took.len() / 2] < Duration::from_millis(10), "{took:?}");
     for (id, login) in logins.iter_mut().enumerate() {
-        assert_eq!(read_answer(login).expect("an answer"), (200, (id * 3).to_string()));
+        assert_eq!(outcome(login), (200, (id * 3).to_string()));
     }
 }
 
@@ -186,7 +175,7 @@ fn of_a_storm_everybody_gets_an_answer() {
     }
     let (mut done, mut refused) = (0, 0);
     for (id, login) in logins.iter_mut().enumerate() {
-        match read_answer(login).expect("an answer") {
+        match outcome(login) {
             (200, result) => {
                 assert_eq!(result, (id * 3).to_string());
                 done += 1;
@@ -212,7 +201,7 @@ fn each_thread_of_the_pool_begins_with_what_it_was_told_to_and_survives_its_pani
         request(login, &format!("/hash/{id}"));
     }
     for (id, login) in logins.iter_mut().enumerate() {
-        assert_eq!(read_answer(login).expect("an answer"), (200, (id * 3).to_string()));
+        assert_eq!(outcome(login), (200, (id * 3).to_string()));
     }
     assert_eq!(BEGUN.load(Ordering::SeqCst), 2);
 }
@@ -262,7 +251,7 @@ fn events_reach_all_and_a_subscriber_that_leaves_is_forgotten() {
     wait_until("ten have left", || lab.ask("/subscribers").1 == "40");
     let mut publisher = lab.connect();
     write!(publisher, "POST /feed HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nnews").expect("room");
-    assert_eq!(read_answer(&mut publisher).expect("an answer").0, 202);
+    assert_eq!(read_answer(&mut publisher).status, 202);
     for reader in readers {
         let mut lines = BufReader::new(reader).lines();
         assert!(lines.any(|line| line.expect("a line") == "data: news"));

@@ -1,14 +1,16 @@
 //! The server over real sockets: what peers do to it, and what its user can do with it.
 
+mod common;
+
 use std::cell::Cell;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use common::{Answer, GET, assert_hello, connect, exchange, get, is_closed_within, ms, read_answer, reset};
 use sprat::{Body, CloseReason, Event, Handle, Level, Limits, Listen, Request, Response, Sent, Server, Status, routes};
 
 // ---- a server to talk to -----------------------------------------------------------------------------------------
@@ -131,154 +133,8 @@ impl Drop for Lab {
     }
 }
 
-fn connect(address: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(address).expect("a listener");
-    stream.set_nodelay(true).expect("a socket");
-    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket");
-    stream.set_write_timeout(Some(Duration::from_secs(10))).expect("a socket");
-    stream
-}
-
-/// Closes with a reset.
-fn reset(stream: TcpStream) {
-    socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a socket");
-}
-
-const GET: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-
-fn get(path: &str) -> String {
-    format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")
-}
-
 fn post(body: &str) -> String {
     format!("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len())
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Answer {
-    status: u16,
-    close: bool,
-    content: String,
-}
-
-/// One answer, byte-exact: what follows it stays in the socket.
-#[track_caller]
-fn read_answer(stream: &mut TcpStream) -> Answer {
-    try_read_answer(stream).expect("an answer")
-}
-
-fn try_read_answer(stream: &mut TcpStream) -> io::Result<Answer> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        stream.read_exact(&mut byte)?;
-        head.push(byte[0]);
-    }
-    let head = String::from_utf8(head).expect("a head is text").to_ascii_lowercase();
-    let len = head.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |len| len.parse().unwrap());
-    let mut content = vec![0; len];
-    stream.read_exact(&mut content)?;
-    Ok(Answer {
-        status: head[9..12].parse().expect("a status"),
-        close: head.contains("\r\nconnection: close\r\n"),
-        content: String::from_utf8(content).expect("contents are text here"),
-    })
-}
-
-#[track_caller]
-fn exchange(stream: &mut TcpStream, request: impl AsRef<[u8]>) -> Answer {
-    stream.write_all(request.as_ref()).expect("room");
-    read_answer(stream)
-}
-
-#[track_caller]
-fn assert_hello(stream: &mut TcpStream) {
-    assert_eq!(exchange(stream, GET), Answer { status: 200, close: false, content: "hello".into() });
-}
-
-/// Whether the peer closes within this time, with or without bytes before, cleanly or not.
-fn is_closed_within(stream: &mut TcpStream, time: Duration) -> bool {
-    let started = Instant::now();
-    let mut bytes = [0; 4096];
-    while let Some(left) = time.checked_sub(started.elapsed()).filter(|left| !left.is_zero()) {
-        stream.set_read_timeout(Some(left)).expect("a socket");
-        match stream.read(&mut bytes) {
-            Ok(0) => return true,
-            Ok(_) => {}
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => return false,
-            Err(_) => return true,
-        }
-    }
-    false
-}
-
-fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
-}
-
-// ---- a server in a process of its own ----------------------------------------------------------------------------
-
-/// Not a test: what the processes made by `Process::start` do.
-#[test]
-fn the_server_of_another_process() {
-    let Ok(address) = std::env::var("SPRAT_TEST_SERVER") else { return };
-    let server = Server::bind(address).expect("a free port").shutdown_on_signals();
-    println!("\nlistening on {}", server.local_addr().expect("an address"));
-    server.serve(Api, App::default()).expect("the loop runs");
-    // Past the test harness, which would say more.
-    std::process::exit(0);
-}
-
-struct Process {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Process {
-    fn start(descriptors_max: usize) -> Process {
-        let mut child = Command::new("sh")
-            .args([
-                "-c",
-                &format!("ulimit -n {descriptors_max}; exec \"$0\" --exact the_server_of_another_process --nocapture"),
-            ])
-            .arg(std::env::current_exe().expect("a path"))
-            .env("SPRAT_TEST_SERVER", "127.0.0.1:0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("a shell");
-        let stdout = io::BufReader::new(child.stdout.as_mut().expect("a pipe"));
-        let line = io::BufRead::lines(stdout)
-            .map(|line| line.expect("text"))
-            .find(|line| line.starts_with("listening on "))
-            .expect("a server that starts");
-        Process { child, address: line["listening on ".len()..].parse().expect("an address") }
-    }
-
-    fn signal(&self, signal: &str) {
-        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status().expect("kill");
-        assert!(sent.success());
-    }
-
-    /// Processor time it has used.
-    fn cpu_time(&self) -> Duration {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("it lives");
-        let fields: Vec<_> = stat.rsplit(") ").next().expect("fields").split(' ').collect();
-        // In ticks of 10 ms.
-        let ticks = |place: usize| fields[place].parse::<u64>().expect("a number");
-        ms((ticks(11) + ticks(12)) * 10)
-    }
-
-    fn descriptor_count(&self) -> usize {
-        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("it lives").count()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 // ---- partial input and the event loop ----------------------------------------------------------------------------
@@ -341,26 +197,6 @@ fn a_peer_that_half_closes_gets_its_whole_answer() {
     let answer = read_answer(&mut stream);
     assert_eq!((answer.status, answer.content.len()), (200, LARGE_LEN));
     assert!(is_closed_within(&mut stream, ms(2000)));
-}
-
-#[test]
-fn half_closed_peers_that_do_not_read_cost_no_processor_time() {
-    let process = Process::start(256);
-    let streams: Vec<_> = (0..20)
-        .map(|_| {
-            let mut stream = connect(process.address);
-            stream.write_all(get("/large").as_bytes()).expect("room");
-            stream.shutdown(Shutdown::Write).expect("a socket");
-            stream
-        })
-        .collect();
-    assert_hello(&mut connect(process.address));
-    thread::sleep(ms(300));
-    let before = process.cpu_time();
-    thread::sleep(ms(1000));
-    let used = process.cpu_time() - before;
-    assert!(used <= ms(50), "{used:?} in a second");
-    drop(streams);
 }
 
 #[test]
@@ -570,56 +406,6 @@ fn a_peer_that_reads_slowly_and_steadily_is_no_peer_that_does_not_read() {
     }
 }
 
-#[test]
-fn scanners_leave_nothing_behind() {
-    let process = Process::start(256);
-    assert_hello(&mut connect(process.address));
-    thread::sleep(ms(200));
-    let before = process.descriptor_count();
-    let random: Vec<u8> = (0..1000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    let probes: [&[u8]; 4] =
-        [b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &random];
-    for round in 0..100 {
-        for probe in probes {
-            let mut stream = connect(process.address);
-            let _ = stream.write_all(probe);
-            if round % 2 == 0 {
-                reset(stream);
-            } else if !probe.is_empty() && round % 10 == 1 {
-                assert!(is_closed_within(&mut stream, ms(3000)), "{probe:?}");
-            }
-        }
-    }
-    assert_hello(&mut connect(process.address));
-    let started = Instant::now();
-    // Those that were closed without a word are closed on the other side at once, refused ones linger.
-    while process.descriptor_count() > before && started.elapsed() < ms(4000) {
-        thread::sleep(ms(50));
-    }
-    assert_eq!(process.descriptor_count(), before);
-}
-
-#[test]
-fn a_server_out_of_descriptors_rests_and_accepts_again_when_some_are_free() {
-    // 32 connections are the most, and 200 want to be.
-    let process = Process::start(64);
-    let mut held: Vec<_> = (0..200).map(|_| connect(process.address)).collect();
-    for stream in &mut held[..32] {
-        assert_hello(stream);
-    }
-    let before = process.cpu_time();
-    thread::sleep(ms(1000));
-    let used = process.cpu_time() - before;
-    assert!(used <= ms(50), "{used:?} in a second");
-    held.drain(..100);
-    let released = Instant::now();
-    let mut last = connect(process.address);
-    // The 100 that are left come first, and stay.
-    held.clear();
-    assert_hello(&mut last);
-    assert!(released.elapsed() < ms(1000), "{:?}", released.elapsed());
-}
-
 // ---- handlers ----------------------------------------------------------------------------------------------------
 
 #[test]
@@ -741,38 +527,6 @@ fn an_announced_shutdown_lets_a_readiness_route_fail_first() {
     let answer = exchange(&mut lab.connect(), get("/ready"));
     assert_eq!((answer.status, answer.close), (503, true));
     assert!(is_closed_within(&mut stream, ms(4000)));
-}
-
-#[test]
-fn a_signal_drains_the_server_and_the_process_ends_well() {
-    for signal in ["-TERM", "-INT"] {
-        let mut process = Process::start(256);
-        let (mut idle, mut half) = (connect(process.address), connect(process.address));
-        assert_hello(&mut idle);
-        half.write_all(b"GET / HTTP/1.1\r\n").expect("room");
-        thread::sleep(ms(50));
-        process.signal(signal);
-        assert!(is_closed_within(&mut idle, ms(2000)));
-        assert!(process.child.try_wait().expect("a child").is_none());
-        let answer = exchange(&mut half, "Host: x\r\n\r\n");
-        assert_eq!((answer.status, answer.close), (200, true));
-        assert_eq!(process.child.wait().expect("a child").code(), Some(0));
-    }
-}
-
-#[test]
-fn a_second_signal_ends_the_process_at_once() {
-    let mut process = Process::start(256);
-    let mut half = connect(process.address);
-    half.write_all(b"GET / HT").expect("room");
-    thread::sleep(ms(50));
-    process.signal("-TERM");
-    thread::sleep(ms(200));
-    assert!(process.child.try_wait().expect("a child").is_none());
-    let started = Instant::now();
-    process.signal("-INT");
-    assert_eq!(process.child.wait().expect("a child").code(), Some(128 + 2));
-    assert!(started.elapsed() < ms(1000));
 }
 
 // ---- for the user ------------------------------------------------------------------------------------------------

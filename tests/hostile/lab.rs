@@ -1,7 +1,7 @@
-//! A server in a process of its own, a client, and a well-behaved one that runs beside an attack.
+//! A server in a process of its own, odd clients, and a well-behaved one that runs beside an attack.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::io::{self, BufRead as _, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -11,6 +11,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use sprat::{Body, Limits, Listen, Request, Respond, Server, Status, routes};
+
+use crate::common::{connect, get, ms, try_connect, try_exchange};
 
 // ---- the server --------------------------------------------------------------------------------------------------
 
@@ -140,6 +142,14 @@ impl Process {
         command
     }
 
+    /// The same with no more descriptors than these.
+    pub(crate) fn start_confined(settings: &str, descriptors_max: usize) -> Process {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -n {descriptors_max}; exec \"$0\" \"$@\"")]);
+        command.arg(std::env::current_exe().expect("a path")).args(Process::ARGS);
+        Process::start_by(settings, &mut command)
+    }
+
     pub(crate) const ARGS: [&str; 3] = ["--exact", "lab::the_server_of_another_process", "--nocapture"];
 
     pub(crate) fn start_by(settings: &str, command: &mut Command) -> Process {
@@ -247,28 +257,6 @@ pub(crate) fn within<T>(time: Duration, mut ask: impl FnMut() -> Option<T>) -> O
 
 // ---- clients -----------------------------------------------------------------------------------------------------
 
-pub(crate) fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
-}
-
-pub(crate) const GET: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-
-pub(crate) fn get(path: &str) -> String {
-    format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")
-}
-
-pub(crate) fn connect(address: SocketAddr) -> TcpStream {
-    try_connect(address).expect("a listener")
-}
-
-pub(crate) fn try_connect(address: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect(address)?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-    stream.set_write_timeout(Some(Duration::from_secs(10)))?;
-    Ok(stream)
-}
-
 /// A connection whose receive window is as small as the system makes it.
 pub(crate) fn connect_narrow(address: SocketAddr) -> TcpStream {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
@@ -277,76 +265,6 @@ pub(crate) fn connect_narrow(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::from(socket);
     stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket");
     stream
-}
-
-/// Closes with a reset, which leaves no port behind.
-pub(crate) fn reset(stream: TcpStream) {
-    socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a socket");
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) close: bool,
-    pub(crate) content: String,
-}
-
-/// One answer, byte-exact: what follows it stays in the socket.
-pub(crate) fn try_read_answer(stream: &mut impl Read) -> io::Result<Answer> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        stream.read_exact(&mut byte).map_err(|error| {
-            let text = format!("{error} after {} bytes of an answer", head.len());
-            io::Error::new(error.kind(), text)
-        })?;
-        head.push(byte[0]);
-    }
-    let head = String::from_utf8(head).expect("a head is text").to_ascii_lowercase();
-    let len = head.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |len| len.parse().unwrap());
-    let mut content = vec![0; len];
-    stream.read_exact(&mut content)?;
-    Ok(Answer {
-        status: head[9..12].parse().expect("a status"),
-        close: head.contains("\r\nconnection: close\r\n"),
-        content: String::from_utf8(content).expect("contents are text here"),
-    })
-}
-
-#[track_caller]
-pub(crate) fn read_answer(stream: &mut impl Read) -> Answer {
-    try_read_answer(stream).expect("an answer")
-}
-
-pub(crate) fn try_exchange(stream: &mut (impl Read + Write), request: impl AsRef<[u8]>) -> io::Result<Answer> {
-    stream.write_all(request.as_ref())?;
-    try_read_answer(stream)
-}
-
-#[track_caller]
-pub(crate) fn exchange(stream: &mut (impl Read + Write), request: impl AsRef<[u8]>) -> Answer {
-    try_exchange(stream, request).expect("an answer")
-}
-
-#[track_caller]
-pub(crate) fn assert_hello(stream: &mut (impl Read + Write)) {
-    assert_eq!(exchange(stream, GET), Answer { status: 200, close: false, content: "hello".into() });
-}
-
-/// Whether the peer closes within this time, with or without bytes before, cleanly or not.
-pub(crate) fn is_closed_within(stream: &mut TcpStream, time: Duration) -> bool {
-    let started = Instant::now();
-    let mut bytes = [0; 4096];
-    while let Some(left) = time.checked_sub(started.elapsed()).filter(|left| !left.is_zero()) {
-        stream.set_read_timeout(Some(left)).expect("a socket");
-        match stream.read(&mut bytes) {
-            Ok(0) => return true,
-            Ok(_) => {}
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => return false,
-            Err(_) => return true,
-        }
-    }
-    false
 }
 
 /// Bytes of no pattern, the same each time.

@@ -11,9 +11,10 @@ use std::process::Stdio;
 
 use sprat::{Event, Level, Server, routes};
 
+use crate::common::{assert_hello, connect, exchange, get, ms, read_answer, try_exchange};
 #[cfg(feature = "listenfd")]
 use crate::lab::within;
-use crate::lab::{Folder, Process, assert_hello, connect, exchange, get, ms, read_answer, try_exchange};
+use crate::lab::{Folder, Process};
 
 fn connect_unix(path: &str) -> UnixStream {
     let stream = UnixStream::connect(path).expect("a listener");

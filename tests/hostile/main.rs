@@ -2,6 +2,9 @@
 //! Each test has its server in a process of its own, so that its memory, descriptors and processor time can be read.
 
 #[cfg(target_os = "linux")]
+#[path = "../common/mod.rs"]
+mod common;
+#[cfg(target_os = "linux")]
 mod lab;
 #[cfg(target_os = "linux")]
 mod listeners;

@@ -5,7 +5,8 @@ use std::thread;
 
 use sprat::Limits;
 
-use crate::lab::{Process, assert_hello, descriptors_max, exchange, ms, reset, within};
+use crate::common::{assert_hello, exchange, ms, reset};
+use crate::lab::{Process, descriptors_max, within};
 
 #[test]
 fn slow_clients_hold_no_more_memory_than_the_ceiling() {

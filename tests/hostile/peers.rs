@@ -1,14 +1,12 @@
 //! Peers that mean no good. Each attack leaves others served, memory bounded, and no descriptor behind.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::lab::{
-    GET, LARGE_LEN, Polite, Process, assert_hello, connect, connect_narrow, descriptors_max, get, is_closed_within, ms,
-    random_bytes, read_answer, reset, within,
-};
+use crate::common::{GET, assert_hello, connect, get, is_closed_within, ms, read_answer, reset};
+use crate::lab::{LARGE_LEN, Polite, Process, connect_narrow, descriptors_max, random_bytes, within};
 
 /// Beside what an attack may cost, the process itself varies by so much: code that is used for the first time, and
 /// what the allocator keeps.
@@ -184,10 +182,7 @@ fn a_crowd_of_idle_peers_keeps_nobody_waiting_and_costs_little() {
 #[test]
 fn a_program_that_leaves_no_descriptors_makes_accepting_rest_and_go_on() {
     // 64 descriptors, of which the program has so many that accepting fails before any limit of ours is reached.
-    let shell = "ulimit -n 64; exec \"$0\" \"$@\"";
-    let mut command = std::process::Command::new("sh");
-    command.args(["-c", shell]).arg(std::env::current_exe().expect("a path")).args(Process::ARGS);
-    let process = Process::start_by("hoard=44", &mut command);
+    let process = Process::start_confined("hoard=44", 64);
     let mut held: Vec<_> = (0..200).map(|_| process.connect()).collect();
     assert_hello(&mut held[0]);
     // It has all of the 64, and more want to be accepted.
@@ -203,6 +198,67 @@ fn a_program_that_leaves_no_descriptors_makes_accepting_rest_and_go_on() {
     let released = Instant::now();
     assert_hello(&mut last);
     assert!(released.elapsed() < ms(2000), "{:?}", released.elapsed());
+}
+
+#[test]
+fn a_server_out_of_descriptors_rests_and_accepts_again_when_some_are_free() {
+    // 32 connections are the most, and 200 want to be.
+    let process = Process::start_confined("", 64);
+    let mut held: Vec<_> = (0..200).map(|_| process.connect()).collect();
+    for stream in &mut held[..32] {
+        assert_hello(stream);
+    }
+    let before = process.cpu_time();
+    thread::sleep(ms(1000));
+    let used = process.cpu_time() - before;
+    assert!(used <= ms(50), "{used:?} in a second");
+    held.drain(..100);
+    let released = Instant::now();
+    let mut last = process.connect();
+    // The 100 that are left come first, and stay.
+    held.clear();
+    assert_hello(&mut last);
+    assert!(released.elapsed() < ms(1000), "{:?}", released.elapsed());
+}
+
+#[test]
+fn half_closed_peers_that_do_not_read_cost_no_processor_time() {
+    let process = Process::start("");
+    let streams: Vec<_> = (0..20)
+        .map(|_| {
+            let mut stream = process.connect();
+            stream.write_all(get("/large").as_bytes()).expect("room");
+            stream.shutdown(Shutdown::Write).expect("a socket");
+            stream
+        })
+        .collect();
+    assert_hello(&mut process.connect());
+    thread::sleep(ms(300));
+    let before = process.cpu_time();
+    thread::sleep(ms(1000));
+    let used = process.cpu_time() - before;
+    assert!(used <= ms(50), "{used:?} in a second");
+    drop(streams);
+}
+
+#[test]
+fn scanners_leave_nothing_behind() {
+    attack("", 2048, |process| {
+        let random = random_bytes(3, 1000);
+        let probes: [&[u8]; 4] =
+            [b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &random];
+        for round in 0..100 {
+            for probe in probes {
+                let mut stream = process.connect();
+                let _ = stream.write_all(probe);
+                if round % 2 == 0 {
+                    reset(stream);
+                } else if !probe.is_empty() && round % 10 == 1 {
+                    assert!(is_closed_within(&mut stream, ms(3000)), "{probe:?}");
+                }
+            }
+        }
+    });
 }
 
 #[test]

@@ -1,15 +1,17 @@
-//! Restarts: one process ends, another begins, and clients go on.
+//! Signals and restarts: one process ends, another begins, and clients go on.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
-use crate::lab::{Process, assert_hello, exchange, get, is_closed_within, ms, try_connect, try_exchange, within};
+use crate::common::{assert_hello, exchange, get, is_closed_within, ms, try_connect, try_exchange};
+use crate::lab::{Process, within};
 
 /// What a load saw.
 #[derive(Debug, Default)]
@@ -75,6 +77,38 @@ fn ask(address: SocketAddr, kept: &mut Option<TcpStream>, keep: bool) -> io::Res
         *kept = Some(stream);
     }
     Ok(answer.content)
+}
+
+#[test]
+fn a_signal_drains_the_server_and_the_process_ends_well() {
+    for signal in ["-TERM", "-INT"] {
+        let mut process = Process::start("");
+        let (mut idle, mut half) = (process.connect(), process.connect());
+        assert_hello(&mut idle);
+        half.write_all(b"GET / HTTP/1.1\r\n").expect("room");
+        thread::sleep(ms(50));
+        process.signal(signal);
+        assert!(is_closed_within(&mut idle, ms(2000)));
+        assert!(process.child.try_wait().expect("a child").is_none());
+        let answer = exchange(&mut half, "Host: x\r\n\r\n");
+        assert_eq!((answer.status, answer.close), (200, true));
+        assert_eq!(process.wait(ms(10_000)), Some(0));
+    }
+}
+
+#[test]
+fn a_second_signal_ends_the_process_at_once() {
+    let mut process = Process::start("");
+    let mut half = process.connect();
+    half.write_all(b"GET / HT").expect("room");
+    thread::sleep(ms(50));
+    process.signal("-TERM");
+    thread::sleep(ms(200));
+    assert!(process.child.try_wait().expect("a child").is_none());
+    let started = Instant::now();
+    process.signal("-INT");
+    assert_eq!(process.wait(ms(10_000)), Some(128 + 2));
+    assert!(started.elapsed() < ms(1000));
 }
 
 #[test]
@@ -167,7 +201,7 @@ fn a_server_that_is_process_1_ends_by_a_signal_with_status_0() {
         let mut stream = process.connect();
         assert_eq!(exchange(&mut stream, get("/pid")).content, "1");
         let mut half = process.connect();
-        io::Write::write_all(&mut half, b"GET / HTTP/1.1\r\n").expect("room");
+        half.write_all(b"GET / HTTP/1.1\r\n").expect("room");
         thread::sleep(ms(100));
         // The child of `unshare` is process 1 of its own world.
         let pid = process.child.id();
