@@ -1,14 +1,16 @@
 //! The machine and the table together, through the test client: what a peer sends, what comes back, and why it ends.
 
-use std::net::SocketAddr;
+mod behind_proxy;
+mod memory;
+
 use std::time::Duration;
 
 use crate::connection::CloseReason;
-use crate::limits::{Limits, READ_BUFFER_LEN};
+use crate::limits::Limits;
 use crate::reject::Reject;
 use crate::request::{Body, FromRequest, Nothing, Request};
 use crate::response::{Redirect, Respond, Response, Sent, Static};
-use crate::testing::{Client, Link, Random};
+use crate::testing::{Client, Link};
 use crate::{Method, Rejection, Status, routes};
 
 #[derive(Default)]
@@ -563,17 +565,6 @@ impl Link<App, &mut Client<App>> {
 }
 
 #[test]
-fn a_body_of_many_pieces_is_received_into_one_buffer_and_given_back() {
-    let mut client = client();
-    let body: Vec<u8> = (0..900_000u32).map(|n| n as u8).collect();
-    let mut link = client.connect();
-    link.send(format!("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.len()).as_bytes());
-    body.chunks(7001).for_each(|piece| link.send(piece));
-    assert_eq!(link.answers()[0].body(), body);
-    assert_eq!(link.held_bytes(), 0);
-}
-
-#[test]
 fn deadlines_are_kept_and_none_moves_with_each_byte() {
     let mut client = client();
     let seconds = Duration::from_secs;
@@ -671,30 +662,6 @@ fn heads_at_their_limits_pass_and_one_beyond_is_431_or_414() {
     assert_eq!(link.answers().iter().map(|a| a.status()).collect::<Vec<_>>(), [200, 431]);
 }
 
-#[test]
-fn bodies_of_all_connections_together_are_bounded() {
-    let limits = Limits { bodies_bytes_max: 100_000, ..Limits::DEFAULT };
-    let mut client = Client::new(Api, App::default()).with_limits(limits);
-    let mut link = client.connect();
-    link.send(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
-    (0..20).for_each(|_| link.send(&[b'a'; 10_000]));
-    let answers = link.answers();
-    assert_eq!((answers[0].status(), answers[0].field("retry-after")), (503, Some("1")));
-}
-
-#[test]
-fn a_body_that_fits_into_the_read_buffer_is_taken_however_much_others_hold() {
-    let limits = Limits { bodies_bytes_max: 0, ..Limits::DEFAULT };
-    let mut client = Client::new(Api, App::default()).with_limits(limits);
-    for (len, status) in [(2, 200), (READ_BUFFER_LEN - 100, 200), (READ_BUFFER_LEN + 100, 503)] {
-        let mut link = client.connect();
-        link.send(format!("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {len}\r\n\r\n").as_bytes());
-        link.send(&vec![b'a'; len - 1]);
-        link.send(b"a");
-        assert_eq!(link.answers()[0].status(), status, "{len} bytes");
-    }
-}
-
 /// Of a long answer the system may hold a part when it is written, and would drop that part if the peer still sent
 /// something to a socket that is closed.
 #[test]
@@ -779,224 +746,4 @@ fn idle_time_begins_when_the_answer_is_taken() {
     assert_eq!(link.closed(), None);
     link.advance(Duration::from_secs(5));
     assert_eq!(link.closed(), Some(CloseReason::IdleTimeout));
-}
-
-/// What had come of a message that was late was kept, and counted as dropped, until the connection ended.
-#[test]
-fn a_late_message_gives_its_memory_back() {
-    let mut client = client();
-    let mut link = client.connect();
-    link.send(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n0123");
-    assert!(link.held_bytes() > 0);
-    link.advance(Duration::from_secs(6));
-    assert_eq!(link.answers()[0].status(), 408);
-    assert_eq!(link.held_bytes(), 0);
-}
-
-/// A buffer that was almost full grew to four times its length.
-#[test]
-fn a_body_is_held_in_less_than_twice_its_bound() {
-    let limits = Limits { body_bytes_max: 1 << 20, ..Limits::DEFAULT };
-    let worst = limits.worst_case_bytes_per_connection();
-    let mut client = client().with_limits(limits);
-    let mut link = client.connect();
-    link.send(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n");
-    for _ in 0..1023 {
-        link.send(&[b'x'; 1024]);
-        assert!(link.held_bytes() <= worst, "{} is more than {worst}", link.held_bytes());
-    }
-}
-
-// ---- memory --------------------------------------------------------------------------------------------------------
-
-/// Input that makes the server hold something, or that makes it let go.
-fn hostile_piece(random: &mut Random, body_bytes_max: usize) -> Vec<u8> {
-    let get = "GET /echo-path/7 HTTP/1.1\r\nHost: x\r\n\r\n";
-    let len = random.len(0, body_bytes_max);
-    match random.below(6) {
-        0 => get.repeat(random.len(1, 2000)).into_bytes(),
-        1 => format!("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {len}\r\n\r\n{}", "b".repeat(len)).into_bytes(),
-        2 => {
-            let chunks = "5;ext=\"a\"\r\n12345\r\n".repeat(len / 5);
-            format!("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n")
-                .into_bytes()
-        }
-        3 => format!("GET / HTTP/1.1\r\nHost: x\r\nCookie: {}\r\n\r\n", "c".repeat(random.len(0, 7999))).into_bytes(),
-        // Read by nobody.
-        4 => format!("POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: {len}\r\n\r\n{}", "s".repeat(len)).into_bytes(),
-        _ => b"POST /".to_vec(),
-    }
-}
-
-#[test]
-fn no_input_makes_a_connection_hold_more_than_its_worst_case() {
-    let small =
-        Limits { head_bytes_max: 16 << 10, body_bytes_max: 20_000, output_bytes_max: 24_000, ..Limits::DEFAULT };
-    let large = Limits { body_bytes_max: 300_000, output_bytes_max: 320_000, ..Limits::DEFAULT };
-    let mut most = 0.0f64;
-    for seed in 0..60 {
-        let mut random = Random::new(seed);
-        let limits = if seed % 2 == 0 { &small } else { &large };
-        let bound = limits.worst_case_bytes_per_connection();
-        let mut client = Client::new(Api, App::default()).with_limits(limits.clone());
-        let mut link = client.connect();
-        for _ in 0..60 {
-            // Most of the time less is taken than is made.
-            link.take_at_most(random.len(0, limits.output_bytes_max));
-            let piece = hostile_piece(&mut random, limits.body_bytes_max);
-            for part in piece.chunks(random.len(1, 70_000)) {
-                link.send(part);
-                assert!(link.held_bytes() <= bound, "seed {seed}: {} of {bound} bytes", link.held_bytes());
-                most = most.max(link.held_bytes() as f64 / bound as f64);
-            }
-            if link.closed().is_some() {
-                break;
-            }
-        }
-    }
-    // The bound is one that is come near to.
-    assert!(most > 0.2, "{most}");
-}
-
-#[test]
-fn a_peer_that_takes_a_little_less_than_it_asks_for_makes_nothing_grow() {
-    let mut client = client();
-    let mut link = client.connect();
-    let flood = "GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(100);
-    link.take_at_most(0);
-    for round in 0..3000 {
-        link.send(flood.as_bytes());
-        // It never gets all.
-        link.take_at_most(10_000);
-        assert!(link.held_bytes() < 300_000, "{} bytes after {round} rounds", link.held_bytes());
-    }
-    assert!(link.received().len() > 10 << 20);
-}
-
-#[test]
-fn the_worst_case_of_all_connections_is_bounded_by_their_bodies() {
-    let limits = Limits::DEFAULT;
-    let each = limits.worst_case_bytes_per_connection();
-    assert!(each > limits.body_bytes_max && each < 4 << 20, "{each}");
-    assert!(limits.worst_case_bytes(1) > each && limits.worst_case_bytes(1) < each + (48 << 20));
-    assert!(limits.worst_case_bytes(10_000) < 10_000 * (each / 4) + limits.bodies_bytes_max);
-    assert_eq!(limits.worst_case_bytes(usize::MAX), usize::MAX);
-}
-
-// ---- behind a balancer ---------------------------------------------------------------------------------------------
-
-const BALANCER: &str = "10.0.0.1:5000";
-
-routes! {
-    PeerApi for () {
-        GET "/" => peer_text(peer),
-    }
-}
-
-fn peer_text(_: &mut (), peer: Option<SocketAddr>) -> String {
-    peer.map_or("none".into(), |peer| peer.to_string())
-}
-
-fn balanced() -> Client<()> {
-    Client::new(PeerApi, ()).with_peer(BALANCER.parse().expect("an address")).behind_proxy()
-}
-
-/// A version 2 header of a client at 1.2.3.4:9, with 100 bytes of TLV; or the balancer's own.
-fn proxy_v2(local: bool) -> Vec<u8> {
-    let mut header = b"\r\n\r\n\0\r\nQUIT\n".to_vec();
-    header.extend_from_slice(&[if local { 0x20 } else { 0x21 }, 0x11, 0, 115]);
-    header.extend_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 0, 80, 4, 0, 100]);
-    header.resize(header.len() + 100, b'G');
-    header
-}
-
-#[test]
-fn a_proxy_header_names_the_peer_of_every_request_however_it_is_split() {
-    let get = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-    let cases = [
-        (b"PROXY TCP4 1.2.3.4 5.6.7.8 1 80\r\n".to_vec(), "1.2.3.4:1"),
-        (b"PROXY TCP6 2001:db8::1 ::1 7 80\r\n".to_vec(), "[2001:db8::1]:7"),
-        (b"PROXY UNKNOWN\r\n".to_vec(), BALANCER),
-        (proxy_v2(false), "1.2.3.4:9"),
-        (proxy_v2(true), BALANCER),
-    ];
-    for (header, expected) in cases {
-        let bytes = [&header[..], get, get].concat();
-        for cut in 0..bytes.len() {
-            let mut client = balanced();
-            let mut link = client.connect();
-            link.send_split(&bytes, &[cut]);
-            let texts: Vec<_> = link.answers().iter().map(|answer| answer.text().to_owned()).collect();
-            assert_eq!(texts, [expected, expected], "cut at {cut}");
-        }
-        let mut client = balanced();
-        let mut link = client.connect();
-        link.send_bytewise(&bytes);
-        assert_eq!(link.answers().len(), 2);
-        assert_eq!(link.held_bytes(), 0);
-        // It comes once.
-        link.send(&[&header[..], get].concat());
-        assert_eq!(link.answers()[2].status(), 400);
-    }
-}
-
-#[test]
-fn without_a_proxy_header_a_trusted_peer_is_refused() {
-    let get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-    for bad in ["", "PROXY TCP4 1.2.3.4 5.6.7.8 1\r\n", "proxy UNKNOWN\r\n", "\r\n", "\r\n\r\n\0\r\nQUIX"] {
-        let mut client = balanced();
-        let mut link = client.connect();
-        link.send(format!("{bad}{get}").as_bytes());
-        let answers = link.answers();
-        assert_eq!(
-            (answers.len(), answers[0].status(), answers[0].field("connection")),
-            (1, 400, Some("close")),
-            "{bad}"
-        );
-        link.close_write();
-        assert_eq!(link.closed(), Some(CloseReason::Rejected(Reject::Proxy)));
-    }
-    // Unasked, it is a bad request.
-    let mut client = Client::new(PeerApi, ());
-    let mut link = client.connect();
-    link.send(format!("PROXY TCP4 1.2.3.4 5.6.7.8 1 80\r\n{get}").as_bytes());
-    link.close_write();
-    assert_eq!((link.answers().len(), link.answers()[0].status()), (1, 400));
-    assert_eq!(link.closed(), Some(CloseReason::Rejected(Reject::Version)));
-}
-
-#[test]
-fn a_proxy_header_that_ends_or_rests_in_the_middle_is_refused_in_time() {
-    let mut client = balanced();
-    let mut link = client.connect();
-    link.send(b"PROXY TCP4");
-    link.close_write();
-    assert_eq!((link.answers()[0].status(), link.closed()), (400, Some(CloseReason::Rejected(Reject::Truncated))));
-
-    let mut client = balanced();
-    let mut link = client.connect();
-    link.close_write();
-    assert_eq!((link.received(), link.closed()), (&b""[..], Some(CloseReason::PeerClosed)));
-
-    let mut client = balanced();
-    let mut link = client.connect();
-    link.advance(Limits::DEFAULT.first_byte_timeout);
-    assert_eq!((link.received(), link.closed()), (&b""[..], Some(CloseReason::FirstByteTimeout)));
-
-    let mut client = balanced();
-    let mut link = client.connect();
-    for byte in b"PROXY TCP" {
-        link.send(&[*byte]);
-        link.advance(Duration::from_secs(1));
-    }
-    assert_eq!(link.received(), b"");
-    link.advance(Duration::from_secs(1));
-    assert_eq!(link.answers()[0].status(), 408);
-
-    // After it the wait for a request goes on as it was.
-    let mut client = balanced();
-    let mut link = client.connect();
-    link.send(b"PROXY UNKNOWN\r\n");
-    link.advance(Limits::DEFAULT.first_byte_timeout);
-    assert_eq!(link.closed(), Some(CloseReason::FirstByteTimeout));
 }

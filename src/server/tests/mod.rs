@@ -1,8 +1,10 @@
 //! The loop in a world of its own, and its calls into the real one.
 
+mod accepting;
 mod calls;
 mod fake;
 mod later;
+mod shutdown;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,8 +16,6 @@ use crate::route::Table;
 use crate::{Body, Limits, Request, Respond, routes};
 
 const EMFILE: i32 = 24;
-const ECONNABORTED: i32 = 103;
-const EPROTO: i32 = 71;
 
 const SECOND: u64 = 1000;
 
@@ -499,123 +499,6 @@ fn a_body_that_is_too_slow_is_refused() {
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer:?}");
 }
 
-// ---- accept ------------------------------------------------------------------------------------------------------
-
-#[test]
-fn an_aborted_connection_does_not_keep_the_next_one_waiting() {
-    let mut stage = Stage::new(Limits::DEFAULT);
-    stage.world.fail_accept(ECONNABORTED);
-    stage.world.fail_accept(EPROTO);
-    let peer = stage.world.connect();
-    peer.send(GET);
-    stage.turn();
-    assert_eq!(ok_count(&peer.taken()), 1);
-    assert_eq!(stage.events.stats().accept_pauses, 0);
-}
-
-#[test]
-fn a_listener_where_all_fails_is_no_reason_to_spin() {
-    let mut stage = Stage::new(Limits::DEFAULT);
-    for _ in 0..1000 {
-        stage.world.fail_accept(ECONNABORTED);
-    }
-    stage.world.tell_listener();
-    stage.settle();
-    assert!(stage.world.waited().is_some_and(|wait| wait >= Duration::from_millis(100)));
-}
-
-#[test]
-fn without_descriptors_accepting_pauses_and_goes_on_by_a_timer() {
-    let mut stage = Stage::new(Limits::DEFAULT);
-    stage.world.fail_accept(EMFILE);
-    let peer = stage.world.connect();
-    peer.send(GET);
-    stage.settle();
-    let wait = stage.world.waited().expect("a timer");
-    assert!((100..=500).contains(&wait.as_millis()), "{wait:?}");
-    assert_eq!(peer.taken(), "");
-    stage.assert_told("no connection can be accepted for now");
-    // No event comes for what is in the queue already.
-    stage.advance(wait.as_millis() as u64);
-    assert_eq!(ok_count(&peer.taken()), 1);
-    assert_eq!(stage.events.stats().accept_pauses, 1);
-}
-
-#[test]
-fn without_descriptors_accepting_goes_on_at_once_when_a_connection_closes() {
-    let mut stage = Stage::new(Limits::DEFAULT);
-    let old = stage.connect();
-    stage.world.fail_accept(EMFILE);
-    let new = stage.world.connect();
-    new.send(GET);
-    stage.settle();
-    assert_eq!(new.taken(), "");
-    old.close_write();
-    stage.world.tell_readable(&old);
-    stage.settle();
-    assert_eq!(ok_count(&new.taken()), 1);
-}
-
-#[test]
-fn at_the_limit_of_connections_the_rest_waits_without_a_spin() {
-    let mut stage = Stage::new(Limits { connections_max: 2, ..Limits::DEFAULT });
-    let (first, _second, third) = (stage.connect(), stage.connect(), stage.connect());
-    assert_eq!(stage.events.stats().open, 2);
-    assert!(!third.is_registered());
-    assert!(stage.world.waited().is_some_and(|wait| wait >= Duration::from_millis(100)));
-    stage.assert_told("all 2 places for connections are taken");
-    let before = stage.world.counts();
-    stage.advance(SECOND / 2);
-    assert_eq!(stage.world.counts().accepts, before.accepts);
-    first.close_write();
-    stage.world.tell_readable(&first);
-    stage.settle();
-    assert!(third.is_registered());
-}
-
-#[test]
-fn at_the_limit_of_connections_the_longest_idle_one_makes_room() {
-    let mut stage = Stage::new(Limits { connections_max: 2, ..Limits::DEFAULT });
-    let (busy, idle) = (stage.connect(), stage.connect());
-    assert_eq!(ok_count(&stage.exchange(&idle, GET)), 1);
-    stage.advance(SECOND / 2);
-    assert_eq!(ok_count(&stage.exchange(&busy, GET)), 1);
-    let third = stage.connect();
-    assert!(!third.is_registered(), "half a second is no long time to be idle");
-    stage.advance(SECOND * 3 / 4);
-    assert!(third.is_registered());
-    stage.assert_told("idle, and its place was needed");
-    assert_eq!(ok_count(&stage.exchange(&third, GET)), 1);
-    assert_eq!(ok_count(&stage.exchange(&busy, GET)), 1);
-    assert!(idle.is_closed());
-}
-
-#[test]
-fn an_idle_connection_stays_while_nobody_waits_for_its_place_or_a_request_of_its_own_is_there() {
-    let mut stage = Stage::new(Limits { connections_max: 1, ..Limits::DEFAULT });
-    let first = stage.connect();
-    assert_eq!(ok_count(&stage.exchange(&first, GET)), 1);
-    stage.advance(10 * SECOND);
-    assert!(!first.is_closed());
-    // Its next request is there, and its event is still on the way.
-    first.send(GET);
-    let second = stage.connect();
-    assert_eq!(ok_count(&first.taken()), 1);
-    assert!(!first.is_closed() && !second.is_registered());
-    stage.advance(2 * SECOND);
-    assert!(first.is_closed() && second.is_registered());
-}
-
-#[test]
-fn a_burst_of_connections_is_taken_over_several_turns() {
-    let mut stage = Stage::new(Limits::DEFAULT);
-    let peers: Vec<_> = (0..200).map(|_| stage.world.connect()).collect();
-    stage.turn();
-    assert_eq!(stage.events.stats().open, 64);
-    stage.settle();
-    assert!(peers.iter().all(Peer::is_registered));
-}
-
 #[test]
 fn what_arrived_in_time_is_answered_though_the_loop_hears_of_it_after_the_deadline() {
     let mut stage = Stage::new(Limits::DEFAULT);
@@ -676,160 +559,6 @@ fn a_hook_that_panics_does_not_end_the_server() {
     assert_eq!(ok_count(&stage.exchange(&peer, GET)), 1);
 }
 
-// ---- shutdown ----------------------------------------------------------------------------------------------------
-
-#[test]
-fn shutdown_closes_idle_connections_and_finishes_the_others() {
-    let mut stage = Stage::new(Limits::DEFAULT);
-    let (idle, silent, partial, body) = (stage.connect(), stage.connect(), stage.connect(), stage.connect());
-    stage.exchange(&idle, GET);
-    stage.exchange(&partial, "GET / HTTP/1.1\r\n");
-    stage.exchange(&body, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\na");
-    stage.world.advance(SECOND);
-    stage.world.ask_for_shutdown(Duration::ZERO);
-    stage.settle();
-    assert!(!stage.world.is_listening());
-    assert!(idle.is_closed() && silent.is_closed());
-    assert!(!partial.is_closed() && !body.is_closed());
-    let answer = stage.exchange(&partial, "Host: x\r\n\r\n");
-    assert!(answer.contains("Connection: close\r\n") && partial.is_closed(), "{answer:?}");
-    let answer = stage.exchange(&body, "b");
-    assert!(answer.contains("Connection: close\r\n") && answer.ends_with("ab") && body.is_closed(), "{answer:?}");
-    assert!(!stage.turn());
-    stage.assert_told("shutdown is complete");
-}
-
-#[test]
-fn a_request_that_has_arrived_when_shutdown_begins_is_answered() {
-    let mut stage = Stage::new(Limits::DEFAULT);
-    let (kept, queued) = (stage.connect(), Peer::default());
-    stage.exchange(&kept, GET);
-    // No event has come for either of them.
-    kept.send(GET);
-    stage.world.queue(&queued);
-    queued.send(GET);
-    stage.world.ask_for_shutdown(Duration::ZERO);
-    stage.settle();
-    for peer in [kept, queued] {
-        let answer = peer.taken();
-        assert!(ok_count(&answer) == 1 && answer.contains("Connection: close\r\n"), "{answer:?}");
-        assert!(peer.is_closed());
-    }
-    assert!(!stage.turn());
-}
-
-#[test]
-fn a_connection_accepted_just_before_shutdown_has_time_for_its_request() {
-    let mut stage = Stage::new(Limits::DEFAULT);
-    let (talks, is_silent) = (stage.connect(), stage.connect());
-    stage.world.ask_for_shutdown(Duration::ZERO);
-    stage.settle();
-    assert!(!talks.is_closed() && !is_silent.is_closed());
-    let answer = stage.exchange(&talks, GET);
-    assert!(answer.contains("Connection: close\r\n") && talks.is_closed());
-    assert!(stage.world.waited().is_some_and(|wait| wait <= Duration::from_millis(500)));
-    stage.advance(500);
-    assert!(is_silent.is_closed());
-    assert!(!stage.turn());
-}
-
-#[test]
-fn a_connection_that_was_answered_just_before_shutdown_has_time_for_its_next_request() {
-    let mut stage = Stage::new(Limits::DEFAULT);
-    let (early, active, leaves) = (stage.connect(), stage.connect(), stage.connect());
-    stage.exchange(&early, GET);
-    stage.advance(400);
-    stage.exchange(&active, GET);
-    stage.exchange(&leaves, GET);
-    stage.advance(100);
-    stage.world.ask_for_shutdown(Duration::ZERO);
-    stage.settle();
-    assert!(early.is_closed() && !active.is_closed() && !leaves.is_closed());
-    let answer = stage.exchange(&active, GET);
-    assert!(ok_count(&answer) == 1 && answer.contains("Connection: close\r\n") && active.is_closed(), "{answer:?}");
-    stage.advance(500);
-    assert!(leaves.is_closed());
-    assert!(!stage.turn());
-}
-
-#[test]
-fn what_does_not_end_by_the_drain_timeout_is_cut_off() {
-    let mut stage = Stage::new(Limits { drain_timeout: Duration::from_secs(3), ..Limits::DEFAULT });
-    let (peer, slow) = (stage.connect(), stage.connect());
-    stage.exchange(&peer, "GET / HTTP/1.1\r\n");
-    slow.take_at_most(10);
-    stage.exchange(&slow, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
-    stage.world.ask_for_shutdown(Duration::ZERO);
-    stage.settle();
-    stage.advance(2_999);
-    stage.turn();
-    assert!(!peer.is_closed() && !slow.is_closed());
-    assert!(stage.world.waited().is_some_and(|wait| wait <= Duration::from_millis(1)));
-    stage.advance(1);
-    assert!(peer.is_closed() && slow.is_closed() && slow.was_reset());
-    assert!(!stage.turn());
-    stage.assert_told("2 connections were cut off");
-}
-
-#[test]
-fn an_announced_shutdown_is_seen_by_handlers_while_all_goes_on() {
-    let mut stage = Stage::new(Limits::DEFAULT);
-    let peer = stage.connect();
-    let ready = "GET /ready HTTP/1.1\r\nHost: x\r\n\r\n";
-    assert!(stage.exchange(&peer, ready).ends_with("\r\n\r\nready"));
-    stage.world.ask_for_shutdown(Duration::from_secs(5));
-    stage.settle();
-    let new = stage.connect();
-    for peer in [&peer, &new] {
-        let answer = stage.exchange(peer, ready);
-        assert!(answer.ends_with("draining") && !answer.contains("Connection"), "{answer:?}");
-    }
-    // Who is active in the second half is sent away, and who is idle may stay to the end.
-    stage.advance(2_499);
-    assert!(!stage.exchange(&peer, ready).contains("Connection"));
-    stage.advance(1);
-    assert!(stage.exchange(&peer, ready).contains("\r\nConnection: close\r\n"));
-    assert!(peer.is_closed());
-    let late = stage.connect();
-    stage.advance(2_499);
-    assert!(!new.is_closed() && !late.is_closed() && stage.world.is_listening());
-    stage.advance(1);
-    assert!(new.is_closed() && late.is_closed() && !stage.world.is_listening());
-    assert!(!stage.turn());
-}
-
-#[test]
-fn a_second_wish_can_only_bring_shutdown_forward() {
-    let mut stage = Stage::new(Limits::DEFAULT);
-    for seconds in [60, 600] {
-        stage.world.ask_for_shutdown(Duration::from_secs(seconds));
-        stage.settle();
-    }
-    assert_eq!(stage.world.waited(), Some(Duration::from_secs(30)));
-    stage.world.ask_for_shutdown(Duration::ZERO);
-    stage.turn();
-    assert!(!stage.turn());
-}
-
-#[test]
-fn a_connection_that_becomes_idle_while_the_server_closes_is_closed() {
-    let mut stage = Stage::new(Limits::DEFAULT);
-    let peer = stage.connect();
-    peer.take_at_most(50);
-    // Its answer was made before the shutdown, and promised nothing about the end.
-    let mut answer = stage.exchange(&peer, GET);
-    stage.world.ask_for_shutdown(Duration::ZERO);
-    stage.settle();
-    assert!(!peer.is_closed());
-    peer.take_all();
-    stage.world.tell(peer.token(), false, true, false);
-    stage.settle();
-    answer += &peer.taken();
-    assert_eq!((answer.len(), peer.is_closed()), (HELLO_LEN, false));
-    stage.advance(500);
-    assert!(peer.is_closed());
-}
-
 // ---- the server's own settings -----------------------------------------------------------------------------------
 
 #[test]
@@ -846,58 +575,6 @@ fn servers_and_handles_can_be_sent_to_other_threads() {
 }
 
 // ---- found by simulation -----------------------------------------------------------------------------------------
-
-/// The pause for want of descriptors outlived the listener, and its end lay in the past.
-#[test]
-fn a_shutdown_without_descriptors_does_not_spin() {
-    let mut stage = Stage::new(Limits::DEFAULT);
-    let peer = stage.connect();
-    peer.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe");
-    stage.world.tell_readable(&peer);
-    stage.settle();
-    stage.world.fail_accept(EMFILE);
-    stage.world.ask_for_shutdown(Duration::ZERO);
-    stage.settle();
-    stage.advance(SECOND);
-    assert!(!stage.world.is_listening());
-    stage.turn();
-    assert_ne!(stage.world.waited(), Some(Duration::ZERO));
-}
-
-#[test]
-fn peers_that_come_and_go_do_not_hold_up_a_shutdown() {
-    let mut stage = Stage::new(Limits { connections_max: 64, ..Limits::DEFAULT });
-    for _ in 0..1000 {
-        let peer = Peer::default();
-        peer.reset();
-        stage.world.queue(&peer);
-    }
-    stage.world.ask_for_shutdown(Duration::ZERO);
-    stage.settle();
-    assert!(!stage.world.is_listening() && stage.world.counts().accepts <= 128);
-    assert!(!stage.turn());
-}
-
-/// It was closed as idle without the last read that all others had, because it had been busy at that time.
-#[test]
-fn a_connection_that_is_busy_when_shutdown_begins_is_read_once_more_as_well() {
-    let mut stage = Stage::new(Limits::DEFAULT);
-    let peer = stage.connect();
-    peer.take_at_most(10);
-    stage.exchange(&peer, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
-    stage.world.ask_for_shutdown(Duration::ZERO);
-    stage.settle();
-    // A request arrives, and its event is late.
-    peer.send(GET);
-    peer.take_all();
-    stage.world.tell(peer.token(), false, true, false);
-    stage.settle();
-    // It was answered just now, so it may ask again for a moment; and it is read once more when that is over.
-    stage.advance(600);
-    stage.settle();
-    assert!(peer.taken().ends_with("hello"));
-    assert!(peer.is_closed());
-}
 
 /// A connection that waited for its turn was closed for what it was about to be asked for.
 #[test]
