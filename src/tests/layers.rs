@@ -74,7 +74,12 @@ fn imports_point_down() {
             continue;
         }
         let code = code(&path);
-        for used in named_after(&code, "crate::").filter(|used| !used.is_empty()) {
+        for used in named_after(&code, "crate::") {
+            assert!(
+                !used.is_empty(),
+                "{} imports a group from the crate's root; a line for each module",
+                path.display()
+            );
             assert!(
                 used.starts_with(char::is_lowercase) && used != "tests",
                 "{} takes `{used}` from the crate's root; name its module",
