@@ -194,7 +194,7 @@ fn the_id_is_a_number_in_digits() {
 }
 
 #[test]
-fn the_other_routes_answer() {
+fn greeting_health_and_version_need_no_token() {
     let mut client = client();
     assert_eq!(client.get("/").text(), "Hello, World!");
     let health = client.get("/health");
@@ -202,9 +202,18 @@ fn the_other_routes_answer() {
     let version = client.get("/version");
     assert_eq!(version.field("content-type"), Some("application/json"));
     assert!(version.text().starts_with(r#"{"name":"sprat","version":""#), "{}", version.text());
-    let wrong = client.get(TARGET);
+}
+
+#[test]
+fn another_method_is_refused_with_those_that_are_allowed() {
+    let wrong = client().get(TARGET);
     assert_eq!((wrong.status(), wrong.field("allow")), (405, Some("POST, OPTIONS")));
-    // HEAD has the length that GET would have.
+}
+
+#[test]
+fn head_has_the_length_that_get_would_have() {
+    let mut client = client();
+    let version = client.get("/version");
     let head = client.request(Method::Head, "/version").send();
     let length = version.text().len().to_string();
     assert_eq!((head.status(), head.field("content-length"), head.body()), (200, Some(length.as_str()), &b""[..]));

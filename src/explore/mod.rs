@@ -62,7 +62,7 @@ impl std::fmt::Display for Violation {
         let Violation { seed, what } = self;
         write!(
             f,
-            "seed {seed}: {what}\nreplay: SPRAT_SEED={seed} cargo test -p sprat --lib explore::tests::replay -- --nocapture"
+            "seed {seed}: {what}\nreplay: SPRAT_SEED={seed} cargo test -p sprat --lib explore::tests::replay -- --ignored --nocapture"
         )
     }
 }

@@ -32,6 +32,7 @@ fn no_seed_breaks_an_invariant() {
 
 /// Runs the seed of `SPRAT_SEED`, and tells what happens.
 #[test]
+#[ignore = "not a test: replays the seed of SPRAT_SEED"]
 fn replay() {
     if let Some(seed) = std::env::var("SPRAT_SEED").ok().and_then(|seed| seed.parse().ok())
         && let Err(violation) = explore(seed, true)

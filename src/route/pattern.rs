@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_bounded() {
+    fn a_pattern_has_at_most_8_parameters_32_segments_and_literals_of_255_bytes() {
         takes("/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}");
         refuses("/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/{i}", Fault::TooManyParams);
         takes(&"/a".repeat(32));

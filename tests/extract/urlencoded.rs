@@ -52,7 +52,7 @@ macro_rules! scalar_tests {
             pub struct One { v: $type }
             table!(Shown, One);
             #[test]
-            fn takes_and_refuses() {
+            fn a_query_and_a_form_take_and_refuse_the_same_texts() {
                 $(check(Shown, concat!("v=", $text), Ok(&format!("One {{ v: {:?} }}", $value)));)*
                 $(check(Shown, concat!("v=", $bad), Err((422, concat!("\"message\":\"", $message, "\",\"path\":\"v\""))));)*
             }

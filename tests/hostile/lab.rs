@@ -68,8 +68,9 @@ fn echo<'r>(_: &mut App, body: Body<'r>) -> Body<'r> {
 
 const SETTINGS: &str = "SPRAT_TEST_SETTINGS";
 
-/// Not a test: what the processes made by [`Process::start`] do.
+/// What the processes made by [`Process::start`] do.
 #[test]
+#[ignore = "not a test: the server of those that start this program again"]
 fn the_server_of_another_process() {
     let Ok(settings) = std::env::var(SETTINGS) else { return };
     let mut limits = Limits::DEFAULT;
@@ -150,7 +151,7 @@ impl Process {
         Process::start_by(settings, &mut command)
     }
 
-    pub(crate) const ARGS: [&str; 3] = ["--exact", "lab::the_server_of_another_process", "--nocapture"];
+    pub(crate) const ARGS: [&str; 4] = ["--ignored", "--exact", "lab::the_server_of_another_process", "--nocapture"];
 
     pub(crate) fn start_by(settings: &str, command: &mut Command) -> Process {
         Process::try_start_by(settings, command).expect("a server that starts")

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn arguments_that_describe_no_load_are_refused_and_help_describes_none() {
         for line in [
             "",
             "http://x:1 http://y:1",

@@ -440,7 +440,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_read_well() {
+    fn figures_are_grouped_or_have_a_unit_and_three_digits() {
         let written =
             [grouped(1_234_567.0), short(45_000.0), plain(9.428), duration(1_530.0), duration(12.0), bytes(11_060.0)];
         assert_eq!(written, ["1,234,567", "45k", "9.43", "1.53 ms", "12 µs", "11.1 KB"]);
