@@ -20,6 +20,7 @@
 //! assert_eq!(link.answers()[0].text(), "43");
 //! ```
 
+mod answer;
 mod peer;
 mod random;
 mod script;
@@ -43,6 +44,7 @@ use crate::server::offload::{Offload, Pool};
 
 #[cfg(any(test, feature = "internals"))]
 pub(crate) use {
+    answer::parse_answers,
     peer::{Log, Outlook, Peer, Way},
     random::Random,
     script::{Reading, Step},
@@ -50,8 +52,11 @@ pub(crate) use {
     world::{Chaos, Outage, Outsiders, World},
 };
 
+pub use answer::Answer;
 pub use script::Script;
 pub use simulation::{ClientId, Outcome, Simulation};
+
+use answer::{Fault, read_answers, read_last};
 
 /// Sends requests to a table and its state. See the [module](self).
 pub struct Client<S: 'static> {
@@ -156,6 +161,9 @@ impl<S: 'static> Client<S> {
     }
 
     /// GET on a connection of its own.
+    ///
+    /// # Panics
+    /// As [`Outgoing::send`], also below.
     #[track_caller]
     pub fn get(&mut self, target: &str) -> Answer {
         self.request(Method::Get, target).send()
@@ -176,7 +184,8 @@ impl<S: 'static> Client<S> {
     /// Opens a raw connection: to send bytes in pieces, to stay after the first answer, or to see a stream come.
     ///
     /// A link borrows its client. For a stream, or an answer that another request causes, change the state by
-    /// [`Link::state`] and call [`Link::work`]; or use a [`Simulation`] with two clients.
+    /// [`Link::state`] and call [`Link::work`]; or use a [`Simulation`] with two clients. What has come of a
+    /// stream is in [`Link::partial`].
     pub fn connect(&mut self) -> Link<S, &mut Client<S>> {
         Link::new(self)
     }
@@ -210,6 +219,7 @@ impl Outside for Inside {
     }
 }
 
+/// The second at which the clocks of tests begin: 2000-01-01.
 const UNIX_SECONDS_AT_START: u64 = 946_684_800;
 
 /// A request that is being put together; see [`Client::request`].
@@ -253,20 +263,32 @@ impl<S> Outgoing<'_, S> {
     /// Sends it, and hands back its final answer.
     ///
     /// # Panics
-    /// If there is not exactly one, well-formed.
+    /// If there is not exactly one, well-formed and whole.
     #[track_caller]
     pub fn send(self) -> Answer {
         let bytes = self.to_bytes();
         let mut link = self.client.connect();
         link.send(&bytes);
-        let mut answers = parse_answers(link.received(), |_| self.method == Method::Head);
-        answers.retain(|answer| answer.status >= 200);
+        let mut answers = match read_answers(link.received(), |_| self.method == Method::Head) {
+            Ok(answers) => answers,
+            Err(fault) if fault.is_open_stream && link.closed().is_none() => {
+                panic!(
+                    "{}",
+                    fault.advise("open the connection by `Client::connect`, and look at it by `Link::partial`")
+                )
+            }
+            Err(fault) => panic!("{fault}"),
+        };
+        answers.retain(|answer| answer.status() >= 200);
         match (answers.pop(), answers.len()) {
             (Some(answer), 0) => answer,
             (None, _) if link.received().is_empty() && link.closed().is_none() => {
                 panic!("no answer yet: a request that waits for one (`Later`) needs `Client::connect`")
             }
-            (_, more) => panic!("{} answers instead of one: {}", more, link.received().escape_ascii()),
+            (None, _) => panic!("no answer: {}", link.received().escape_ascii()),
+            (Some(_), more) => {
+                panic!("{} answers instead of one: {}", more + 1, link.received().escape_ascii())
+            }
         }
     }
 }
@@ -384,15 +406,69 @@ impl<S, C: BorrowMut<Client<S>>> Link<S, C> {
     }
 
     /// What came back, as answers. None of the requests may have been HEAD; see [`Link::answers_to`].
+    ///
+    /// # Panics
+    /// If it is not whole answers. For a stream that has not ended see [`Link::partial`].
     #[track_caller]
     pub fn answers(&self) -> Vec<Answer> {
-        parse_answers(&self.received, |_| false)
+        match read_answers(&self.received, |_| false) {
+            Ok(answers) => answers,
+            Err(fault) => panic!("{}", self.explain(fault)),
+        }
     }
 
     /// What came back, as answers to requests with these methods. Interim answers count for none.
+    ///
+    /// # Panics
+    /// As [`Link::answers`].
     #[track_caller]
     pub fn answers_to(&self, methods: &[Method]) -> Vec<Answer> {
-        parse_answers(&self.received, |at| methods.get(at) == Some(&Method::Head))
+        match read_answers(&self.received, |at| methods.get(at) == Some(&Method::Head)) {
+            Ok(answers) => answers,
+            Err(fault) => panic!("{}", self.explain(fault)),
+        }
+    }
+
+    /// The last answer, as far as it has come: of a stream that is still open, the content of all parts so far. None of
+    /// the requests may have been HEAD.
+    ///
+    /// ```
+    /// use sprat::{Later, Stream, StreamHead, routes, testing::Client};
+    ///
+    /// struct App { stream: Option<Stream> }
+    /// routes! { Api for App { GET "/stream" => stream(later), } }
+    /// fn stream(app: &mut App, later: Later<App>) {
+    ///     app.stream = Some(later.stream(StreamHead::new("text/plain")));
+    /// }
+    ///
+    /// let mut client = Client::new(Api, App { stream: None });
+    /// let mut link = client.connect();
+    /// link.send(b"GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+    /// assert_eq!((link.partial().status(), link.partial().text()), (200, ""));
+    /// for part in ["to be ", "continued"] {
+    ///     assert!(link.state().stream.as_ref().is_some_and(|stream| stream.send(part).is_ok()));
+    /// }
+    /// link.work();
+    /// assert_eq!(link.partial().text(), "to be continued");
+    /// ```
+    ///
+    /// # Panics
+    /// If no head of an answer has come, or what has come is wrong.
+    #[track_caller]
+    pub fn partial(&self) -> Answer {
+        match read_last(&self.received) {
+            Ok(Some(answer)) => answer,
+            Ok(None) => panic!("no answer has begun: {}", self.received.escape_ascii()),
+            Err(fault) => panic!("{fault}"),
+        }
+    }
+
+    fn explain(&self, fault: Fault) -> Fault {
+        match (fault.is_open_stream, self.closed) {
+            (false, _) => fault,
+            (true, None) => fault.advise("`Link::partial` hands out what has come of it"),
+            (true, Some(_)) => fault.advise("it was broken off, and `Link::partial` hands out what came of it"),
+        }
     }
 
     /// Why the connection is closed, once it is.
@@ -471,118 +547,5 @@ impl<S, C: BorrowMut<Client<S>>> Drop for Link<S, C> {
 impl<S, C: BorrowMut<Client<S>>> std::fmt::Debug for Link<S, C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?} after {}", self.connection, self.received.escape_ascii())
-    }
-}
-
-/// An answer, taken apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    status: u16,
-    fields: Vec<(String, String)>,
-    body: Vec<u8>,
-}
-
-impl Answer {
-    /// The status code.
-    pub fn status(&self) -> u16 {
-        self.status
-    }
-
-    /// The first field with this name, in any letter case.
-    pub fn field(&self, name: &str) -> Option<&str> {
-        self.fields.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
-    }
-
-    /// All fields, in order.
-    pub fn fields(&self) -> &[(String, String)] {
-        &self.fields
-    }
-
-    /// The content.
-    pub fn body(&self) -> &[u8] {
-        &self.body
-    }
-
-    /// The content as text.
-    ///
-    /// # Panics
-    /// If it is not UTF-8.
-    #[track_caller]
-    pub fn text(&self) -> &str {
-        std::str::from_utf8(&self.body).expect("the content is UTF-8")
-    }
-}
-
-/// Takes answers apart, strictly: whatever a client could stumble over is a panic.
-#[track_caller]
-pub(crate) fn parse_answers(bytes: &[u8], is_head: impl Fn(usize) -> bool) -> Vec<Answer> {
-    let mut answers: Vec<Answer> = Vec::new();
-    let mut finals = 0;
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let shown = rest.escape_ascii();
-        let head_len = rest.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or_else(|| panic!("half a head: {shown}"));
-        // A handler may send bytes beyond ASCII in a field value, in whatever encoding (RFC 9110 5.5).
-        let head = String::from_utf8_lossy(&rest[..head_len]);
-        rest = &rest[head_len + 4..];
-        let mut lines = head.split("\r\n");
-        let status_line = lines.next().unwrap_or_default();
-        let status: u16 = match status_line.strip_prefix("HTTP/1.1 ").and_then(|line| line.split_once(' ')) {
-            Some((code, _)) if code.len() == 3 => code.parse().expect("a status code is a number"),
-            _ => panic!("no status-line: {status_line}"),
-        };
-        let fields: Vec<(String, String)> = lines
-            .map(|line| line.split_once(':').unwrap_or_else(|| panic!("no field line: {line}")))
-            .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
-            .collect();
-        let length = fields
-            .iter()
-            .find(|(n, _)| n.eq_ignore_ascii_case("content-length"))
-            .map(|(_, v)| v.parse::<usize>().unwrap_or_else(|_| panic!("no length: {v}")));
-        let says = |name: &str, value: &str| {
-            fields.iter().any(|(n, v)| n.eq_ignore_ascii_case(name) && v.eq_ignore_ascii_case(value))
-        };
-        let has_content = status >= 200 && !matches!(status, 204 | 304) && !is_head(finals);
-        if has_content && says("transfer-encoding", "chunked") {
-            assert_eq!(length, None, "two framings: {head}");
-            let body = take_chunks(&mut rest);
-            finals += 1;
-            answers.push(Answer { status, fields, body });
-            continue;
-        }
-        let len = match length {
-            // Content that ends with the connection.
-            None if has_content && says("connection", "close") => rest.len(),
-            Some(len) if has_content => len,
-            None if has_content => panic!("an answer without a length: {head}"),
-            _ => 0,
-        };
-        assert!(len <= rest.len(), "half an answer: {shown}");
-        let (body, next) = rest.split_at(len);
-        rest = next;
-        finals += usize::from(status >= 200);
-        answers.push(Answer { status, fields, body: body.to_vec() });
-    }
-    answers
-}
-
-const HALF_A_CHUNK: &str = "half a chunk, or a stream that has not ended, which needs `Client::connect`";
-
-/// Takes a chunked body apart, as strictly.
-#[track_caller]
-fn take_chunks(rest: &mut &[u8]) -> Vec<u8> {
-    let mut body = Vec::new();
-    loop {
-        let shown = rest.escape_ascii();
-        let size_len = rest.windows(2).position(|w| w == b"\r\n").unwrap_or_else(|| panic!("{HALF_A_CHUNK}: {shown}"));
-        let size = std::str::from_utf8(&rest[..size_len]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
-        let size = size.unwrap_or_else(|| panic!("no chunk-size: {shown}"));
-        let end = size_len + 2 + size;
-        assert!(rest.get(end..end + 2) == Some(b"\r\n"), "{HALF_A_CHUNK}: {shown}");
-        body.extend_from_slice(&rest[size_len + 2..end]);
-        *rest = &rest[end + 2..];
-        if size == 0 {
-            return body;
-        }
     }
 }

@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::answer::{Answer, parse_answers};
 use super::peer::Way;
 use super::random::Random;
 use super::script::Script;
 use super::world::{Chaos, SimulatedNet, World};
-use super::{Answer, parse_answers};
 use crate::connection::{CloseReason, Tick};
 use crate::limits::Limits;
 use crate::method::Method;

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::UNIX_SECONDS_AT_START;
 use super::peer::{End, Outlook, Peer, Stage, Way};
 use super::random::Random;
 use super::script::Script;
@@ -153,8 +154,8 @@ enum Accepted {
     Failed,
 }
 
-/// The seconds at which simulated clocks begin: 2000-01-01.
-const UNIX_MS_AT_START: u64 = 946_684_800_000;
+/// When the wall clock of a simulation begins.
+const UNIX_MS_AT_START: u64 = UNIX_SECONDS_AT_START * 1000;
 
 /// More turns in a row without a reason than this are a spin.
 const IDLE_TURNS_MAX: u32 = 3;
