@@ -561,6 +561,11 @@ impl Connection {
         matches!(self.phase, Phase::Waiting(_) | Phase::Streaming(_))
     }
 
+    /// Whether it waits for an answer that is made elsewhere, and of which nothing is written.
+    pub(crate) fn waits_for_head(&self) -> bool {
+        matches!(self.phase, Phase::Waiting(_))
+    }
+
     /// The number of the ticket that it waits for, and whether its answer has begun.
     #[cfg(any(test, feature = "internals"))]
     pub(crate) fn ticket_number(&self) -> Option<(u64, bool)> {

@@ -32,11 +32,12 @@ use std::collections::VecDeque;
 use std::io::{self, Read as _};
 use std::marker::PhantomData;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::connection::{CloseReason, Connection, Next, Tick, Turn, Workspace};
 use crate::held::PADDING_LEN;
-use crate::later::{Job, Lane, Outside};
+use crate::later::{Job, Lane, Outside, locked};
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::method::Method;
 use crate::route::{Routes, Table};
@@ -68,6 +69,7 @@ pub struct Client<S: 'static> {
     now: Tick,
     peer: Option<SocketAddr>,
     pool: Pool,
+    bell: Arc<Bell>,
     holds_work: bool,
     /// Connections so far: each is an owner of tickets of its own.
     links: u64,
@@ -81,7 +83,8 @@ impl<S: 'static> Client<S> {
         let pool = Pool::new(Offload::DEFAULT);
         pool.drive_by_hand();
         let mut workspace = Workspace::new(UNIX_SECONDS_AT_START);
-        workspace.lane = Lane::new(Box::new(Inside { pool: pool.clone() }));
+        let bell = Arc::new(Bell::default());
+        workspace.lane = Lane::new(Box::new(Inside { pool: pool.clone(), bell: Arc::clone(&bell) }));
         Client {
             routes: T::ROUTES,
             state,
@@ -91,6 +94,7 @@ impl<S: 'static> Client<S> {
             now: Tick(0),
             peer: None,
             pool,
+            bell,
             holds_work: false,
             links: 0,
             behind_proxy: false,
@@ -184,8 +188,8 @@ impl<S: 'static> Client<S> {
     /// Opens a raw connection: to send bytes in pieces, to stay after the first answer, or to see a stream come.
     ///
     /// A link borrows its client. For a stream, or an answer that another request causes, change the state by
-    /// [`Link::state`] and call [`Link::work`]; or use a [`Simulation`] with two clients. What has come of a
-    /// stream is in [`Link::partial`].
+    /// [`Link::state`] and call [`Link::work`]; or use a [`Simulation`] with two clients. For an answer from a thread of
+    /// your own call [`Link::wait`]. What has come of a stream is in [`Link::partial`].
     pub fn connect(&mut self) -> Link<S, &mut Client<S>> {
         Link::new(self)
     }
@@ -202,16 +206,41 @@ impl<S> std::fmt::Debug for Client<S> {
     }
 }
 
-/// A pool without threads, and nobody to wake.
+/// Rung when there is something for the machine to do, by whatever thread; see [`Link::wait`].
+#[derive(Default)]
+struct Bell {
+    rung: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Bell {
+    fn ring(&self) {
+        *locked(&self.rung) = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits until it is rung, at most so long; if it was rung since the last time, not at all.
+    fn wait(&self, at_most: Duration) {
+        let waited = self.changed.wait_timeout_while(locked(&self.rung), at_most, |rung| !*rung);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+    }
+}
+
+/// A pool without threads, and a bell for who waits outside of the machine.
 struct Inside {
     pool: Pool,
+    bell: Arc<Bell>,
 }
 
 impl Outside for Inside {
-    fn wake(&self) {}
+    fn wake(&self) {
+        self.bell.ring();
+    }
 
     fn submit(&self, job: Job) -> Result<(), Job> {
-        self.pool.submit(job)
+        self.pool.submit(job)?;
+        self.bell.ring();
+        Ok(())
     }
 
     fn close(&self) {
@@ -283,7 +312,10 @@ impl<S> Outgoing<'_, S> {
         match (answers.pop(), answers.len()) {
             (Some(answer), 0) => answer,
             (None, _) if link.received().is_empty() && link.closed().is_none() => {
-                panic!("no answer yet: a request that waits for one (`Later`) needs `Client::connect`")
+                panic!(
+                    "no answer yet: a request that waits for one (`Later`) needs `Client::connect`, and `Link::wait` \
+                     where a thread of your own answers"
+                )
             }
             (None, _) => panic!("no answer: {}", link.received().escape_ascii()),
             (Some(_), more) => {
@@ -398,6 +430,72 @@ impl<S, C: BorrowMut<Client<S>>> Link<S, C> {
         while self.client.borrow().pool.run_one() {}
         self.step(|_, _, _| {});
         self.pump();
+    }
+
+    /// Waits, in real time and at most so long, until nothing on this connection waits for an answer that is made
+    /// elsewhere, as by a thread of your own. Returns whether that is so. A stream that has begun is an answer; for its
+    /// parts see [`wait_until`](Link::wait_until).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use sprat::{Later, routes, testing::Client};
+    ///
+    /// routes! { Api for () { GET "/slow" => slow(later), } }
+    /// fn slow(_: &mut (), later: Later<()>) {
+    ///     std::thread::spawn(move || later.answer("done"));
+    /// }
+    ///
+    /// let mut client = Client::new(Api, ());
+    /// let mut link = client.connect();
+    /// link.send(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+    /// assert!(link.wait(Duration::from_secs(10)));
+    /// assert_eq!(link.answers()[0].text(), "done");
+    /// ```
+    pub fn wait(&mut self, at_most: Duration) -> bool {
+        self.wait_until(at_most, |link| !link.connection.waits_for_head())
+    }
+
+    /// Waits, in real time and at most so long, until this holds. Returns whether it does.
+    ///
+    /// It is asked at once, and again whenever a letter has come from elsewhere. The clock of the client stands
+    /// meanwhile, so no deadline passes. Work for the pool is done, unless it is [held](Client::hold_work).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use sprat::{Later, StreamHead, routes, testing::Client};
+    ///
+    /// routes! { Api for () { GET "/count" => count(later), } }
+    /// fn count(_: &mut (), later: Later<()>) {
+    ///     let stream = later.stream(StreamHead::new("text/plain"));
+    ///     std::thread::spawn(move || {
+    ///         for number in 1..=3 {
+    ///             if stream.send(format!("{number} ")).is_err() { return; }
+    ///         }
+    ///         stream.end();
+    ///     });
+    /// }
+    ///
+    /// let mut link = Client::new(Api, ()).into_link();
+    /// link.send(b"GET /count HTTP/1.1\r\nHost: x\r\n\r\n");
+    /// assert!(link.wait_until(Duration::from_secs(10), |link| link.partial().text().contains('2')));
+    /// assert!(link.wait_until(Duration::from_secs(10), |link| link.received().ends_with(b"\r\n0\r\n\r\n")));
+    /// assert_eq!(link.answers()[0].text(), "1 2 3 ");
+    /// ```
+    pub fn wait_until(&mut self, at_most: Duration, holds: impl Fn(&Self) -> bool) -> bool {
+        let bell = Arc::clone(&self.client.borrow().bell);
+        let ends = Instant::now().checked_add(at_most);
+        loop {
+            self.step(|_, _, _| {});
+            self.pump();
+            if holds(self) {
+                return true;
+            }
+            let left = ends.map_or(at_most, |ends| ends.saturating_duration_since(Instant::now()));
+            if left.is_zero() || self.closed.is_some() {
+                return false;
+            }
+            bell.wait(left);
+        }
     }
 
     /// Every byte that came back.
