@@ -179,10 +179,68 @@ impl<S: 'static> Client<S> {
         self.request(Method::Post, target).body(body).send()
     }
 
+    /// PUT on a connection of its own.
+    ///
+    /// ```
+    /// use sprat::{routes, testing::Client};
+    ///
+    /// routes! {
+    ///     Api for String {
+    ///         PUT    "/" => put(body),
+    ///         PATCH  "/" => patch(body),
+    ///         DELETE "/" => String::clear(),
+    ///     }
+    /// }
+    /// fn put(text: &mut String, body: Vec<u8>) { *text = String::from_utf8_lossy(&body).into_owned(); }
+    /// fn patch(text: &mut String, body: Vec<u8>) { text.push_str(&String::from_utf8_lossy(&body)); }
+    ///
+    /// let mut client = Client::new(Api, String::new());
+    /// assert_eq!(client.put("/", b"one").status(), 204);
+    /// assert_eq!(client.patch("/", b" two").status(), 204);
+    /// assert_eq!(client.state(), "one two");
+    /// assert_eq!(client.delete("/").status(), 204);
+    /// assert_eq!(client.state(), "");
+    /// ```
+    #[track_caller]
+    pub fn put(&mut self, target: &str, body: &[u8]) -> Answer {
+        self.request(Method::Put, target).body(body).send()
+    }
+
+    /// PATCH on a connection of its own.
+    #[track_caller]
+    pub fn patch(&mut self, target: &str, body: &[u8]) -> Answer {
+        self.request(Method::Patch, target).body(body).send()
+    }
+
+    /// DELETE on a connection of its own.
+    #[track_caller]
+    pub fn delete(&mut self, target: &str) -> Answer {
+        self.request(Method::Delete, target).send()
+    }
+
     /// A request to be completed with fields and a body, and sent on a connection of its own.
+    ///
+    /// # Panics
+    /// With [`Method::Other`], which is no token; see [`request_token`](Client::request_token).
+    #[track_caller]
     pub fn request(&mut self, method: Method, target: &str) -> Outgoing<'_, S> {
-        let head = format!("{} {target} HTTP/1.1\r\nHost: test.local\r\n", method.as_str()).into_bytes();
-        Outgoing { client: self, method, head, body: None }
+        assert!(method != Method::Other, "`Method::Other` is no token; `Client::request_token` takes one of your own");
+        self.request_token(method.as_str(), target)
+    }
+
+    /// A request with any token for its method.
+    ///
+    /// ```
+    /// use sprat::{routes, testing::Client};
+    /// routes! { Api for () { GET "/" => const text("hello"), } }
+    /// let mut client = Client::new(Api, ());
+    /// assert_eq!(client.request_token("PROPFIND", "/").send().status(), 405);
+    /// assert_eq!(client.request_token("get", "/").send().status(), 405);
+    /// assert_eq!(client.request_token("GET", "/").send().status(), 200);
+    /// ```
+    pub fn request_token(&mut self, token: &str, target: &str) -> Outgoing<'_, S> {
+        let head = format!("{token} {target} HTTP/1.1\r\nHost: test.local\r\n").into_bytes();
+        Outgoing { client: self, method: Method::from_token(token.as_bytes()), head, body: None }
     }
 
     /// Opens a raw connection: to send bytes in pieces, to stay after the first answer, or to see a stream come.
@@ -275,6 +333,35 @@ impl<S> Outgoing<'_, S> {
     pub fn body(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.body = Some(bytes.as_ref().to_vec());
         self
+    }
+
+    /// Sets the body to this value, written as JSON, and adds `Content-Type: application/json`.
+    ///
+    /// ```
+    /// use serde::{Deserialize, Serialize};
+    /// use sprat::{Json, Method, routes, testing::Client};
+    ///
+    /// #[derive(Serialize, Deserialize, Debug, PartialEq)]
+    /// struct Order { item: String, count: u32 }
+    /// routes! { Api for () { POST "/orders" => order(body), } }
+    /// fn order(_: &mut (), Json(order): Json<Order>) -> Json<Order> { Json(order) }
+    ///
+    /// let order = Order { item: "milk".into(), count: 2 };
+    /// let answer = Client::new(Api, ()).request(Method::Post, "/orders").json(&order).send();
+    /// assert_eq!(answer.json::<Order>(), order);
+    /// ```
+    ///
+    /// # Panics
+    /// If it cannot be written as JSON.
+    #[cfg(feature = "json")]
+    #[must_use]
+    #[track_caller]
+    pub fn json(self, value: &(impl serde::Serialize + ?Sized)) -> Self {
+        let mut body = Vec::new();
+        if let Err(error) = crate::json::write(&mut body, value) {
+            panic!("the body cannot be written as JSON: {error}");
+        }
+        self.field("Content-Type", "application/json").body(body)
     }
 
     /// The bytes that `send` would send.

@@ -50,6 +50,40 @@ impl Answer {
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.body).expect("the content is UTF-8")
     }
+
+    /// The content as JSON, read as a `T` by the parser behind [`Json`](crate::Json), whatever its Content-Type is.
+    ///
+    /// ```
+    /// use serde::Serialize;
+    /// use sprat::{Json, routes, testing::Client};
+    ///
+    /// #[derive(Serialize)]
+    /// struct Point { x: u32, y: u32 }
+    /// routes! { Api for () { GET "/" => point(), } }
+    /// fn point(_: &mut ()) -> Json<Point> { Json(Point { x: 1, y: 2 }) }
+    ///
+    /// let point: std::collections::BTreeMap<String, u32> = Client::new(Api, ()).get("/").json();
+    /// assert_eq!((point["x"], point["y"]), (1, 2));
+    /// ```
+    ///
+    /// # Panics
+    /// If it is no JSON, or does not fit `T`; the text shows where, and the whole answer.
+    #[cfg(feature = "json")]
+    #[track_caller]
+    pub fn json<T: serde::de::DeserializeOwned>(&self) -> T {
+        // The parser writes where it reads.
+        let mut bytes = self.body.clone();
+        let len = bytes.len();
+        match crate::json::parse(&mut bytes, len, &mut crate::json::Tape::default()) {
+            Ok(value) => value,
+            Err(error) => {
+                let (path, wanted) = (error.path().to_string(), std::any::type_name::<T>());
+                let place = if path.is_empty() { path } else { format!(" at {path}") };
+                let detail = error.detail().map(|detail| format!(" ({detail})")).unwrap_or_default();
+                panic!("the content is no `{wanted}`: {}{place}{detail}: {self:?}", error.sentence())
+            }
+        }
+    }
 }
 
 /// With the body as text, where it is UTF-8.

@@ -24,7 +24,7 @@ const FOREIGN: [(&str, &[&str]); 11] = [
     ("itoa", &["response", "json"]),
     ("ryu", &["json"]),
     ("simd_json", &["json"]),
-    ("serde", &["json", "extract", "internals"]),
+    ("serde", &["json", "extract", "testing", "internals"]),
 ];
 
 fn sources() -> Vec<(String, PathBuf)> {
