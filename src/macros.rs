@@ -227,6 +227,83 @@ macro_rules! routes {
             }
         };
     };
+    // Lines that are not even of the form of a table. The rest of the program sees an empty one, so it is one error.
+    (
+        $(#[$meta:meta])*
+        $vis:vis $name:ident for $state:ty $([$($table_options:tt)*])? { $($lines:tt)* }
+    ) => {
+        $crate::routes! { $(#[$meta])* $vis $name for $state {} }
+        const _: () = { $crate::__routes_slip! { $($lines)* } };
+    };
+}
+
+/// Finds the first line that is none, and says what is wrong with it.
+///
+/// The one macro here that walks from line to line, and only in a table that is wrong. Ten at a time, for the compiler
+/// takes 128 steps.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __routes_slip {
+    (
+        $($ma:ident)? $pa:literal => $ha:tt $(:: $ta:tt)* $($ka:ident)? $(($($ia:tt)*))? $([$($oa:tt)*])?,
+        $($mb:ident)? $pb:literal => $hb:tt $(:: $tb:tt)* $($kb:ident)? $(($($ib:tt)*))? $([$($ob:tt)*])?,
+        $($mc:ident)? $pc:literal => $hc:tt $(:: $tc:tt)* $($kc:ident)? $(($($ic:tt)*))? $([$($oc:tt)*])?,
+        $($md:ident)? $pd:literal => $hd:tt $(:: $td:tt)* $($kd:ident)? $(($($id:tt)*))? $([$($od:tt)*])?,
+        $($me:ident)? $pe:literal => $he:tt $(:: $te:tt)* $($ke:ident)? $(($($ie:tt)*))? $([$($oe:tt)*])?,
+        $($mf:ident)? $pf:literal => $hf:tt $(:: $tf:tt)* $($kf:ident)? $(($($if:tt)*))? $([$($of:tt)*])?,
+        $($mg:ident)? $pg:literal => $hg:tt $(:: $tg:tt)* $($kg:ident)? $(($($ig:tt)*))? $([$($og:tt)*])?,
+        $($mh:ident)? $ph:literal => $hh:tt $(:: $th:tt)* $($kh:ident)? $(($($ih:tt)*))? $([$($oh:tt)*])?,
+        $($mi:ident)? $pi:literal => $hi:tt $(:: $ti:tt)* $($ki:ident)? $(($($ii:tt)*))? $([$($oi:tt)*])?,
+        $($mj:ident)? $pj:literal => $hj:tt $(:: $tj:tt)* $($kj:ident)? $(($($ij:tt)*))? $([$($oj:tt)*])?,
+        $($rest:tt)*
+    ) => { $crate::__routes_slip! { $($rest)* } };
+    (
+        $($ma:ident)? $pa:literal => $ha:tt $(:: $ta:tt)* $($ka:ident)? $(($($ia:tt)*))? $([$($oa:tt)*])?,
+        $($rest:tt)*
+    ) => { $crate::__routes_slip! { $($rest)* } };
+    ($($m:ident)? $p:literal => | $($rest:tt)*) => {
+        $crate::__routes_fault! { [$($m)?] $p "a handler is the path of a function, not a closure" }
+    };
+    ($($m:ident)? $p:literal => || $($rest:tt)*) => {
+        $crate::__routes_fault! { [$($m)?] $p "a handler is the path of a function, not a closure" }
+    };
+    ($($m:ident)? $p:literal => move $($rest:tt)*) => {
+        $crate::__routes_fault! { [$($m)?] $p "a handler is the path of a function, not a closure" }
+    };
+    ($($m:ident)? $p:literal => $a:tt :: < $($rest:tt)*) => {
+        $crate::__routes_fault! { [$($m)?] $p "a handler in a row takes no type arguments" }
+    };
+    ($($m:ident)? $p:literal => $a:tt :: $b:tt :: < $($rest:tt)*) => {
+        $crate::__routes_fault! { [$($m)?] $p "a handler in a row takes no type arguments" }
+    };
+    ($($m:ident)? $p:literal => $a:tt :: $b:tt :: $c:tt :: < $($rest:tt)*) => {
+        $crate::__routes_fault! { [$($m)?] $p "a handler in a row takes no type arguments" }
+    };
+    // A comma is missing between a row or a group, each with options or without, and either of them.
+    ($($m:ident)? $p:literal => $head:tt $(:: $path:tt)* $($kind:ident)? ($($inside:tt)*) $([$($options:tt)*])?
+        $method:ident $pattern:literal $($rest:tt)*
+    ) => { $crate::__routes_fault! { [$method] $pattern "a comma is missing before this line" } };
+    ($($m:ident)? $p:literal => $head:tt $(:: $path:tt)* $($kind:ident)? ($($inside:tt)*) $([$($options:tt)*])?
+        $pattern:literal $($rest:tt)*
+    ) => { $crate::__routes_fault! { [] $pattern "a comma is missing before this line" } };
+    ($p:literal => $head:tt $(:: $path:tt)* $([$($options:tt)*])? $method:ident $pattern:literal $($rest:tt)*) => {
+        $crate::__routes_fault! { [$method] $pattern "a comma is missing before this line" }
+    };
+    ($p:literal => $head:tt $(:: $path:tt)* $([$($options:tt)*])? $pattern:literal $($rest:tt)*) => {
+        $crate::__routes_fault! { [] $pattern "a comma is missing before this line" }
+    };
+    ($($m:ident)? $p:literal $($rest:tt)*) => {
+        $crate::__routes_fault! {
+            [$($m)?] $p "this line is no row: `METHOD \"pattern\" => handler(a, b)`, with a comma behind it"
+        }
+    };
+    ($first:tt $($rest:tt)*) => {
+        $crate::__private::compile_error!($crate::__private::concat!(
+            "a row begins with its method and its pattern in quotes, as `GET \"/\" => handler()`; this begins with `",
+            $crate::__private::stringify!($first),
+            "`"
+        ))
+    };
 }
 
 /// One line of `routes!`: a group, a constant or a handler, else a sentence about what is missing.
@@ -297,6 +374,12 @@ macro_rules! __routes_line {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __routes_fault {
+    ([] $pattern:literal $sentence:literal) => {
+        $crate::__routes_fault! { "" $pattern $sentence }
+    };
+    ([$method:ident] $pattern:literal $sentence:literal) => {
+        $crate::__routes_fault! { $method $pattern $sentence }
+    };
     ("" $pattern:literal $sentence:literal) => {
         $crate::__private::compile_error!($crate::__private::concat!(
             $crate::__private::stringify!($pattern),

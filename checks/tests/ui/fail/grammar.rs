@@ -59,4 +59,29 @@ mod thirteen_arguments {
     routes! { Api for App { GET "/a" => hello(a, b, c, d, e, f, g, h, i, j, k, l, m), } }
 }
 
+mod closure {
+    use super::*;
+    routes! { Api for App { GET "/" => hello(), GET "/a" => |_: &mut App| "hello", } }
+}
+
+mod closure_that_moves {
+    use super::*;
+    routes! { Api for App { GET "/a" => move || "hello", } }
+}
+
+mod type_arguments {
+    use super::*;
+    routes! { Api for App { GET "/a" => super::hello::<u8>(), } }
+}
+
+mod semicolon {
+    use super::*;
+    routes! { Api for App { GET "/a" => hello(); GET "/b" => hello(); } }
+}
+
+mod pattern_that_is_no_literal {
+    use super::*;
+    routes! { Api for App { GET "/a" => hello(), GET PATTERN => hello(), } }
+}
+
 fn main() {}
