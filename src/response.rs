@@ -658,9 +658,12 @@ pub mod constant_head {
 /// # assert_eq!(client.get("/8").text(), r#"{"error":"gone","message":"it is gone"}"#);
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no answer",
-    label = "a handler returns text, bytes, `Json`, `Status`, `(Status, T)`, `Result`, `Option`, `()` or `Sent`",
-    note = "an own type becomes an answer by implementing `sprat::Respond`"
+    message = "`{Self}` cannot be used as an answer",
+    label = "answers are text, bytes, `Json<T>`, `Status`, `(Status, T)`, `Result<T, E>`, `Option<T>` and `()`",
+    note = "`Json<T>` needs `T: Serialize` (`#[derive(Serialize)]` of serde)",
+    note = "of `Result<T, E>` both must be answers: for an `E` of your own implement `From<E> for Rejection` and return \
+            `Rejection`",
+    note = "implement `sprat::Respond` to answer with your own type"
 )]
 pub trait Respond: Sized {
     /// Writes the answer to its end.

@@ -23,7 +23,7 @@ use trie::{Match, Trie};
 
 /// A table of routes for the state type `S`. Made by [`routes!`](crate::routes), not by hand.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no table of routes for the state `{S}`",
+    message = "`{Self}` is not a route table for the state `{S}`",
     label = "a table is made by `routes! {{ Name for State {{ .. }} }}`, with the same state"
 )]
 pub trait Table<S: 'static> {

@@ -8,8 +8,10 @@
 use std::marker::PhantomData;
 
 use crate::rejection::Rejection;
-use crate::request::{Finish, FromParam, FromRequest, PARAMS_MAX, Params, Parts, Request, Supply, Takes};
-use crate::response::Sent;
+use crate::request::{
+    Deferred, Finish, FromParam, FromRequest, PARAMS_MAX, Params, Parts, Request, Supply, Taken, Takes,
+};
+use crate::response::{Respond, Response, Sent};
 use crate::status::Status;
 
 /// The moment at which a row is called.
@@ -253,20 +255,101 @@ impl<R, P> Answered<R, P> {
     }
 }
 
-/// What a handler has to return: [`Finish`], under another name, as [`Argument`] is one.
+/// Whether a handler may return `R` where `Self` is left to answer with.
+///
+/// There is one rule for each writer that is left, and these are recommended, so the compiler goes on to say which of the
+/// three traits below `R` lacks, in the words for that case. What it is asked for is [`Ending`], for it would list the
+/// types that implement the trait it is asked for.
+pub trait Answer<'r, R> {
+    fn end(self, answer: R) -> Sent<'r>;
+}
+
+/// [`Answer`], under another name.
+pub trait Ending<'r, R>: Answer<'r, R> {}
+
+impl<'r, R, P: Answer<'r, R>> Ending<'r, R> for P {}
+
+impl<'r, B, R: Returned> Answer<'r, R> for Parts<'r, B, Response<'r>> {
+    #[inline(always)]
+    fn end(self, answer: R) -> Sent<'r> {
+        self.finish(answer)
+    }
+}
+
+impl<'r, B, R: ReturnedByWriter<'r>> Answer<'r, R> for Parts<'r, B, Taken> {
+    #[inline(always)]
+    fn end(self, answer: R) -> Sent<'r> {
+        self.finish(answer.into_sent())
+    }
+}
+
+impl<'r, B, R: ReturnedByLater> Answer<'r, R> for Parts<'r, B, Deferred<'r>> {
+    #[inline(always)]
+    fn end(self, answer: R) -> Sent<'r> {
+        answer.finish(self)
+    }
+}
+
+/// What a handler has to return that takes neither the writer nor `Later`: [`Respond`], under another name, as
+/// [`Argument`] is one.
 #[diagnostic::on_unimplemented(
-    message = "`{R}` is not what this handler must return",
-    label = "this handler must return an answer, or `Sent` if it took the writer, or nothing if it answers later",
-    note = "answers are text, bytes, `Json`, `Status`, `(Status, T)`, `Result`, `Option`, `()` and what implements \
-            `sprat::Respond`"
+    message = "`{Self}` is not what this handler must return",
+    label = "this handler must return an answer: text, bytes, `Json<T>`, `Status`, `(Status, T)`, `Result<T, E>`, \
+             `Option<T>`, `()`",
+    note = "`Json<T>` needs `T: Serialize` (`#[derive(Serialize)]` of serde)",
+    note = "of `Result<T, E>` both must be answers: for an `E` of your own implement `From<E> for Rejection` and return \
+            `Result<T, Rejection>`, or implement `Respond for E`",
+    note = "handlers are not async: what takes long is answered by `sprat::Later`",
+    note = "implement `sprat::Respond` to answer with your own type"
 )]
-pub trait Answer<'r, R>: Finish<'r, R> {}
+pub trait Returned: Respond {}
 
 #[diagnostic::do_not_recommend]
-impl<'r, R, P: Finish<'r, R>> Answer<'r, R> for P {}
+impl<R: Respond> Returned for R {}
+
+/// What a handler has to return that takes the writer.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not what this handler must return",
+    label = "this handler takes the writer `Response`, so it must return the `Sent` that the writer ends with"
+)]
+pub trait ReturnedByWriter<'r> {
+    fn into_sent(self) -> Sent<'r>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'r> ReturnedByWriter<'r> for Sent<'r> {
+    #[inline(always)]
+    fn into_sent(self) -> Sent<'r> {
+        self
+    }
+}
+
+/// What a handler has to return that takes `Later`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not what this handler must return",
+    label = "this handler takes `Later` or what is made of it, so it must return nothing or `Result<(), E>`",
+    note = "the answer is given to `Later`; an `Err(E)` is answered at once, so `E` must be an answer, as `Rejection` is"
+)]
+pub trait ReturnedByLater {
+    fn finish<'r, B>(self, parts: Parts<'r, B, Deferred<'r>>) -> Sent<'r>;
+}
+
+#[diagnostic::do_not_recommend]
+impl ReturnedByLater for () {
+    fn finish<'r, B>(self, parts: Parts<'r, B, Deferred<'r>>) -> Sent<'r> {
+        Finish::finish(parts, self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Respond> ReturnedByLater for Result<(), E> {
+    fn finish<'r, B>(self, parts: Parts<'r, B, Deferred<'r>>) -> Sent<'r> {
+        Finish::finish(parts, self)
+    }
+}
 
 /// Ends a row.
 #[inline(always)]
-pub fn finish<'r, R, P: Answer<'r, R>>(answered: Answered<R, P>) -> Sent<'r> {
-    answered.parts.finish(answered.answer)
+pub fn finish<'r, R, P: Ending<'r, R>>(answered: Answered<R, P>) -> Sent<'r> {
+    answered.parts.end(answered.answer)
 }
