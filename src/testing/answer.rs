@@ -89,16 +89,13 @@ impl Answer {
 /// With the body as text, where it is UTF-8.
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = std::str::from_utf8(&self.body);
-        let body: &dyn fmt::Debug = match &text {
-            Ok(text) => text,
-            Err(_) => &format_args!("b\"{}\"", self.body.escape_ascii()),
+        let mut shown = f.debug_struct("Answer");
+        shown.field("status", &self.status).field("fields", &self.fields);
+        match std::str::from_utf8(&self.body) {
+            Ok(text) => shown.field("body", &text),
+            Err(_) => shown.field("body", &format_args!("b\"{}\"", self.body.escape_ascii())),
         };
-        f.debug_struct("Answer")
-            .field("status", &self.status)
-            .field("fields", &self.fields)
-            .field("body", body)
-            .finish()
+        shown.finish()
     }
 }
 
