@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use sprat::Later;
 
 use crate::config::{Backend, Config};
+use crate::log;
 use crate::refusals;
 use crate::routes::App;
 use crate::store::{Store, StoreError};
@@ -118,7 +119,7 @@ impl Worker {
                 swept = Instant::now();
                 self.run(Box::new(|store| {
                     if let Err(error) = store.and_then(|store| store.sweep(tokens::now())) {
-                        eprintln!("database: what is over was not removed: {error}");
+                        log::line(format_args!("database: what is over was not removed: {error}"));
                     }
                 }));
             }

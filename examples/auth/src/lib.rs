@@ -25,6 +25,7 @@ pub mod passwords;
 pub mod refusals;
 pub mod tokens;
 
+pub mod log;
 mod service;
 
 pub use config::Config;

@@ -4,18 +4,19 @@
 #![forbid(unsafe_code)]
 
 use std::error::Error;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use auth::config::Config;
 use auth::guards::ClientId;
 use auth::store::Store;
-use auth::{Service, tokens};
+use auth::{Service, log, tokens};
 
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("auth: {error}");
+            log::line(format_args!("auth: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -50,6 +51,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 
 fn serve(config: Config) -> Result<(), Box<dyn Error>> {
     let service = Service::start(config)?.end_on_signals();
-    println!("listening on http://{}", service.local_addr()?);
+    // It serves, whether or not somebody reads where.
+    let _ = writeln!(io::stdout(), "listening on http://{}", service.local_addr()?);
     Ok(service.run()?)
 }

@@ -3,6 +3,7 @@
 
 use sprat::{Rejection, Status};
 
+use crate::log;
 use crate::routes::App;
 use crate::store::StoreError;
 
@@ -80,7 +81,7 @@ pub fn wrong_service_key() -> Rejection {
 
 /// What the database says is for the log. The client hears that it is busy or away, or that we have made a mistake.
 pub fn store_failed(error: &StoreError) -> Rejection {
-    eprintln!("database: {error}");
+    log::line(format_args!("database: {error}"));
     match error {
         StoreError::Unavailable(_) => {
             let text = "the database cannot answer at the moment";

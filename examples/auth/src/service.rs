@@ -9,6 +9,7 @@ use sprat::{Event, Handle, Level, Offload, RateLimit, Server};
 
 use crate::config::{Backend, Config, ConfigError};
 use crate::database::Database;
+use crate::log;
 use crate::passwords;
 use crate::routes::{App, Embedded, Remote};
 use crate::store::{Store, StoreError};
@@ -57,7 +58,7 @@ impl Service {
             deadline: Duration::from_secs(10),
             thread_start: Some(step_back),
         };
-        let server = server.offload(offload).on_event(log);
+        let server = server.offload(offload).on_event(tell);
         Ok(Service { server, app })
     }
 
@@ -124,8 +125,8 @@ fn step_back() {
     }
 }
 
-fn log(event: &Event<'_>) {
+fn tell(event: &Event<'_>) {
     if event.level() >= Level::Warn {
-        eprintln!("{event}");
+        log::line(event);
     }
 }

@@ -25,7 +25,10 @@ impl Process {
     }
 
     fn start_with(place: &Place, changed: &[(&str, &str)]) -> Process {
-        let mut command = Command::new(PROGRAM);
+        Process::run(Command::new(PROGRAM), place, changed)
+    }
+
+    fn run(mut command: Command, place: &Place, changed: &[(&str, &str)]) -> Process {
         command.env_clear().envs(place.variables()).envs(changed.iter().copied()).current_dir(place.folder());
         let mut child = command.stdout(Stdio::piped()).spawn().expect("a process");
         let mut line = String::new();
@@ -140,6 +143,26 @@ fn an_unknown_email_takes_as_long_as_a_wrong_password() {
     };
     let (known, unknown) = (spent("ada@example.org"), spent("unknown@example.org"));
     assert!(known > 0.02 && (0.7..1.4).contains(&(unknown / known)), "{unknown} s and {known} s");
+}
+
+#[test]
+fn where_nobody_reads_what_it_logs_it_serves_on() {
+    let place = Place::new();
+    drop(place.store());
+    let mut command = Command::new("sh");
+    // Few places for connections: that they are all taken is worth a line.
+    command.args(["-c", "ulimit -n 60 && exec \"$0\"", PROGRAM]).stderr(Stdio::piped());
+    let mut process = Process::run(command, &place, &[]);
+    drop(process.child.stderr.take());
+    let crowd: Vec<_> = (0..80).map(|_| Client::try_connect(process.address)).collect();
+    thread::sleep(Duration::from_millis(300));
+    drop(crowd);
+    assert_eq!(process.child.try_wait().expect("a child"), None);
+    let mut client = Client::connect(process.address);
+    assert_eq!(client.get("/health").status, 200);
+    // What the database says is worth one too, and is no panic in its thread either.
+    place.raw("DROP TABLE flows");
+    client.get(&common::authorize_target(&[])).is(500, "internal");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use auth::config::Config;
+use auth::config::{Backend, Config};
 use auth::store::{Flow, Store};
 use auth::{App, Service, tokens};
 use serde_json::{Value, json};
@@ -71,6 +71,21 @@ impl Place {
             Ok(changed.or_else(|| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())))
         })
         .expect("good settings")
+    }
+
+    /// Has the database do this, past the service.
+    pub fn raw(&self, sql: &str) {
+        match &self.config(&[]).database {
+            Backend::Sqlite(path) => {
+                let connection = rusqlite::Connection::open(path).expect("a database");
+                connection.busy_timeout(Duration::from_secs(5)).expect("a timeout");
+                connection.execute_batch(sql).expect("good SQL");
+            }
+            Backend::Postgres(url) => {
+                let mut client = postgres::Client::connect(url, postgres::NoTls).expect("a database");
+                client.batch_execute(sql).expect("good SQL");
+            }
+        }
     }
 
     /// A connection of the test's own, to a database with the client in it.
