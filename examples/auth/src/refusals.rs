@@ -47,8 +47,12 @@ pub fn invalid_flow() -> Rejection {
 }
 
 /// The same for an unknown email, a wrong password, a user that is no member, and one that is not active.
+///
+/// A 401 has to name a way to authenticate (RFC 9110 15.5.2). None of the registered ones is that of a form in JSON, and
+/// at the name of one that browsers know, they would ask for a password themselves.
 pub fn invalid_credentials() -> Rejection {
     Rejection::json(Status::UNAUTHORIZED, "invalid_credentials", "email or password are wrong")
+        .field("WWW-Authenticate", "Password realm=\"login\"")
 }
 
 pub fn invalid_email() -> Rejection {
@@ -77,6 +81,7 @@ pub fn invalid_token() -> Rejection {
 
 pub fn wrong_service_key() -> Rejection {
     Rejection::json(Status::UNAUTHORIZED, "invalid_service_key", "the field X-Service-Key is missing or wrong")
+        .field("WWW-Authenticate", "Service-Key realm=\"internal\"")
 }
 
 /// What the database says is for the log. The client hears that it is busy or away, or that we have made a mistake.

@@ -161,6 +161,7 @@ fn a_wrong_password_an_unknown_email_and_a_stranger_look_the_same() {
     ] {
         let answer = client.login(&flow, email, password);
         answer.is(401, "invalid_credentials");
+        assert_eq!(answer.field("www-authenticate"), Some("Password realm=\"login\""));
         bodies.push(answer.json);
     }
     bodies.dedup();
@@ -291,7 +292,9 @@ fn internal_routes_need_the_key_and_say_so_before_they_read_a_body() {
             let mut client = lab.connect();
             // Announces a body and sends none.
             let fields = [fields, &[("Content-Length", "100")]].concat();
-            client.ask("POST", target, &fields, None).is(401, "invalid_service_key");
+            let answer = client.ask("POST", target, &fields, None);
+            answer.is(401, "invalid_service_key");
+            assert_eq!(answer.field("www-authenticate"), Some("Service-Key realm=\"internal\""));
         }
     }
     let fields = [("X-Service-Key", SERVICE_KEY)];
