@@ -83,8 +83,8 @@ begin() { # BASE: a new flow
     local query="response_type=code&client_id=demo&redirect_uri=http%3A%2F%2Flocalhost%3A8080%2Fcallback"
     value flow_id "$(ask "$1/oauth/authorize?$query&code_challenge=$challenge&code_challenge_method=S256")"
 }
-login() { # BASE FLOW
-    local form='"email":"ada@example.org","password":"correct horse"'
+login() { # BASE FLOW [PASSWORD]
+    local form="\"email\":\"ada@example.org\",\"password\":\"${3:-correct horse}\""
     ask "$1/oauth/login" "${client[@]}" --json "{\"flow_id\":\"$2\",\"code_verifier\":\"$verifier\",$form}"
 }
 validate() { ask "$1/internal/validate" "${key[@]}" --json "{\"token\":\"$2\"}"; }
@@ -102,7 +102,15 @@ token=$(value access_token "$welcome")
 for base in "http://$one" "http://$two" "$internal"; do
     expect "the session is known at ${base#http://}" "$(validate "$base" "$token")" '200 *"active":true*'
 done
-expect "the roles are set through the balancer" "$(sync '"roles":["admin"]')" '200 *'
+expect "the first sync takes over who has registered" "$(sync '"roles":["admin"]')" '200 *"taken_over":true*'
+for base in "http://$one" "http://$two"; do
+    expect "whose session is over at ${base#http://}" "$(ask "$base/oauth/me" -H "Authorization: Bearer $token")" '401 *'
+done
+expect "the roles and a password are set through the balancer" \
+    "$(sync '"roles":["admin"],"password":"battery staple"')" '200 *"taken_over":false*'
+welcome=$(login "$public" "$(begin "$public")" 'battery staple')
+expect "with which a login goes through it, too" "$welcome" '200 *access_token*'
+token=$(value access_token "$welcome")
 for base in "http://$one" "http://$two"; do
     expect "and seen at ${base#http://}" "$(ask "$base/oauth/me" -H "Authorization: Bearer $token")" '200 *\["admin"\]*'
 done
@@ -110,7 +118,7 @@ done
 # Revocation: what one instance has answered, the other knows. Many rounds, alternating.
 for round in $(seq 20); do
     [ $((round % 2)) = 0 ] && here=http://$one there=http://$two || here=http://$two there=http://$one
-    token=$(value access_token "$(login "$here" "$(begin "$there")")")
+    token=$(value access_token "$(login "$here" "$(begin "$there")" 'battery staple')")
     [[ $(validate "$there" "$token") == '200 '*'"active":true'* ]] || fail "round $round: a session is not seen"
     ask "$here/internal/sync-user" "${key[@]}" --json '{"client_id":"demo","email":"ada@example.org","active":false}' >/dev/null
     [[ $(validate "$there" "$token") == '200 '*'"active":false'* ]] || fail "round $round: a revocation is not seen"

@@ -319,23 +319,89 @@ fn a_session_is_over_after_its_time() {
 fn a_synced_user_has_exactly_the_roles_that_were_sent() {
     let lab = Lab::new();
     let mut client = lab.connect();
-    let registered = client.register("ada@example.org");
+    let created = client.sync(&json!({
+        "client_id": CLIENT, "email": "ada@example.org", "roles": ["ops"], "password": PASSWORD
+    }));
+    assert_eq!((created.status, &created.json["created"]), (200, &json!(true)));
     let welcome = client.log_in("ada@example.org");
     let synced = client.sync(&json!({
         "client_id": CLIENT, "email": "Ada@example.org", "name": "Ada L.", "roles": ["ops", "admin", "ops"]
     }));
-    assert_eq!((synced.text("user_id"), &synced.json["created"]), (registered.text("user_id"), &json!(false)));
+    assert_eq!((synced.text("user_id"), &synced.json["created"]), (created.text("user_id"), &json!(false)));
     let me = client.me(welcome.text("access_token"));
     assert_eq!((me.text("name"), &me.json["roles"]), ("Ada L.", &json!(["admin", "ops"])));
     let created = client.sync(&json!({"client_id": CLIENT, "email": "new@example.org"}));
     assert_eq!((created.status, &created.json["created"]), (200, &json!(true)));
 }
 
+/// Somebody registers the address of another, and waits for what the company gives to its owner.
+#[test]
+fn a_sync_hands_no_role_to_whoever_registered_the_address_first() {
+    let mut lab = Lab::new();
+    lab.store.put_client("admin-app", "admin-app", &[REDIRECT.into()], tokens::now()).unwrap();
+    let mut client = lab.connect();
+    assert_eq!(client.register("ceo@corp.example").status, 201);
+    let theirs = client.log_in("ceo@corp.example");
+    let to_admin_app = |client: &mut common::Client, password: &str| {
+        let flow = client.get(&authorize_target(&[("client_id", "admin-app")])).text("flow_id").to_owned();
+        let form = common::login_form(&flow, "ceo@corp.example", password);
+        client.ask("POST", "/oauth/login", &[("X-Client-Id", "admin-app")], Some(&form))
+    };
+    let form = json!({"client_id": "admin-app", "email": "ceo@corp.example", "roles": ["admin"]});
+    let synced = client.sync(&form);
+    assert_eq!((&synced.json["created"], &synced.json["taken_over"]), (&json!(false), &json!(true)));
+    assert_eq!(synced.json["sessions_ended"], json!(1));
+    assert_eq!(client.validate(theirs.text("access_token")).json, json!({"active": false}));
+    client.me(theirs.text("access_token")).is(401, "invalid_token");
+    to_admin_app(&mut client, PASSWORD).is(401, "invalid_credentials");
+    let flow = client.authorize();
+    client.login(&flow, "ceo@corp.example", PASSWORD).is(401, "invalid_credentials");
+    client.register("ceo@corp.example").is(409, "email_taken");
+    // The owner gets a password from the company, and keeps it when the company says the same once more.
+    let mut with_password = form.clone();
+    with_password["password"] = json!("set by the company");
+    let synced = client.sync(&with_password);
+    assert_eq!((synced.status, &synced.json["taken_over"]), (200, &json!(false)));
+    let welcome = to_admin_app(&mut client, "set by the company");
+    assert_eq!(client.me(welcome.text("access_token")).json["roles"], json!(["admin"]));
+    assert_eq!(client.sync(&form).json["sessions_ended"], json!(0));
+    assert_eq!(client.me(welcome.text("access_token")).status, 200);
+    assert_eq!(client.sync(&with_password).json["sessions_ended"], json!(1));
+    client.me(welcome.text("access_token")).is(401, "invalid_token");
+}
+
+#[test]
+fn a_login_that_is_under_way_during_a_sync_opens_no_session() {
+    let lab = Lab::with(&[("BCRYPT_COST", "11")], |_| {});
+    let (mut client, mut service) = (lab.connect(), lab.connect());
+    client.register("ceo@corp.example");
+    let flow = client.authorize();
+    client.send_login(&flow, "ceo@corp.example", PASSWORD);
+    // Meanwhile it is being hashed.
+    std::thread::sleep(Duration::from_millis(20));
+    service.sync(&json!({"client_id": CLIENT, "email": "ceo@corp.example", "roles": ["admin"]}));
+    client.read().is(401, "invalid_credentials");
+}
+
+#[test]
+fn who_registered_before_it_was_kept_who_is_synced_is_taken_over_too() {
+    let mut lab = Lab::new();
+    let mut client = lab.connect();
+    client.register("ceo@corp.example");
+    // As an older version has left it.
+    lab.raw("DROP TABLE synced_users");
+    lab.store = auth::store::Store::open(&lab.config.database).unwrap();
+    let synced = client.sync(&json!({"client_id": CLIENT, "email": "ceo@corp.example", "roles": ["admin"]}));
+    assert_eq!((synced.status, &synced.json["taken_over"]), (200, &json!(true)));
+    let flow = client.authorize();
+    client.login(&flow, "ceo@corp.example", PASSWORD).is(401, "invalid_credentials");
+}
+
 #[test]
 fn who_is_shut_out_has_no_session_from_then_on_and_cannot_log_in() {
     let lab = Lab::new();
     let mut client = lab.connect();
-    client.register("ada@example.org");
+    client.sync(&json!({"client_id": CLIENT, "email": "ada@example.org", "password": PASSWORD}));
     let tokens: Vec<String> =
         (0..3).map(|_| client.log_in("ada@example.org").text("access_token").to_owned()).collect();
     let out = client.sync(&json!({"client_id": CLIENT, "email": "ada@example.org", "active": false}));
@@ -361,5 +427,6 @@ fn a_sync_is_refused_for_what_is_wrong_with_it() {
     client.sync(&json!({"client_id": CLIENT, "email": "nobody"})).is(422, "invalid_email");
     client.sync(&json!({"client_id": CLIENT, "email": "a@x", "roles": [""]})).is(422, "invalid_roles");
     client.sync(&json!({"client_id": CLIENT, "email": "a@x", "roles": vec!["r"; 33]})).is(422, "invalid_roles");
+    client.sync(&json!({"client_id": CLIENT, "email": "a@x", "password": "short"})).is(422, "invalid_password");
     client.sync(&json!({"client_id": CLIENT})).is(422, "invalid_body");
 }

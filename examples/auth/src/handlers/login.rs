@@ -10,7 +10,7 @@ use sprat::{Json, Later, Limited, Rejection, Respond as _};
 use crate::guards::{ClientId, Logins};
 use crate::handlers::{email, is_storable};
 use crate::routes::App;
-use crate::store::{Candidate, Flow, Session, Store};
+use crate::store::{Candidate, Flow, Opened, Session, Store};
 use crate::{passwords, refusals, tokens};
 
 #[derive(Deserialize)]
@@ -63,22 +63,19 @@ pub fn login(
 
 /// Every login comes to this, whoever it is for, so that an unknown email takes as long as a wrong password.
 fn verify(app: &mut App, flow: Flow, candidate: Option<Candidate>, password: String, later: Later<App>) {
-    let (user, hash) = match candidate {
-        Some(Candidate { user_id, password_hash }) => (Some(user_id), password_hash),
-        None => (None, app.decoy.clone()),
-    };
+    let hash = candidate.as_ref().map_or(&app.decoy, |candidate| &candidate.password_hash).clone();
     let verified = move || passwords::verify(&password, &hash);
-    later.offload_then(verified, move |app, right, later| match user {
+    later.offload_then(verified, move |app, right, later| match candidate {
         Some(user) if right => open_session(app, flow, user, later),
         _ => later.answer(refusals::invalid_credentials()),
     });
 }
 
-fn open_session(app: &mut App, flow: Flow, user: String, later: Later<App>) {
+fn open_session(app: &mut App, flow: Flow, user: Candidate, later: Later<App>) {
     let (now, lasts) = (tokens::now(), app.config.session.as_secs());
     let session = Session {
         id: tokens::random_id(),
-        user_id: user,
+        user_id: user.user_id,
         client_id: flow.client_id,
         created_at: now,
         expires_at: now + lasts as i64,
@@ -94,10 +91,12 @@ fn open_session(app: &mut App, flow: Flow, user: String, later: Later<App>) {
         redirect_uri: flow.redirect_uri,
         state: flow.state,
     };
-    let open = move |store: &mut Store| store.open_session(&flow.id, &session);
+    let open = move |store: &mut Store| store.open_session(&flow.id, &user.password_hash, &session);
     app.database.run(later, open, move |_, opened, later| match opened {
-        true => later.answer(Json(welcome).field("Cache-Control", "no-store")),
+        Opened::Session => later.answer(Json(welcome).field("Cache-Control", "no-store")),
         // Somebody was faster with the same flow: it opens one session and no second.
-        false => later.answer(refusals::invalid_flow()),
+        Opened::FlowUsed => later.answer(refusals::invalid_flow()),
+        // The password was right when it was looked up, and is not any more.
+        Opened::UserChanged => later.answer(refusals::invalid_credentials()),
     });
 }

@@ -107,6 +107,16 @@ pub enum Registered {
     Both,
 }
 
+/// What became of a login whose password was right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opened {
+    Session,
+    /// The flow is used up already: of two logins with one flow, one fails.
+    FlowUsed,
+    /// Since the password was looked up it has been taken away or changed, or the user shut out.
+    UserChanged,
+}
+
 /// Who may log in, if the password is right.
 #[derive(Clone, Debug)]
 pub struct Candidate {
@@ -146,12 +156,16 @@ pub struct WantedUser {
     pub name: String,
     pub active: bool,
     pub roles: Vec<String>,
+    /// Empty: the one that is there stays, if it is that of a synced user.
+    pub password_hash: String,
     pub now: i64,
 }
 
 pub struct Synced {
     pub user_id: String,
     pub created: bool,
+    /// Whoever registered the address had a password, and has none any more.
+    pub taken_over: bool,
     pub sessions_ended: u64,
 }
 
@@ -315,18 +329,27 @@ impl Store {
         row.map(|mut row| Ok(Candidate { user_id: row.text()?, password_hash: row.text()? })).transpose()
     }
 
-    /// Uses a flow up, for a session. False if the flow is used up already: of two logins with one flow, one fails.
-    pub fn open_session(&mut self, flow: &str, session: &Session) -> Result<bool, StoreError> {
+    /// Uses a flow up, for a session of whoever has the password of this hash.
+    pub fn open_session(&mut self, flow: &str, password_hash: &str, session: &Session) -> Result<Opened, StoreError> {
         let Session { id, user_id, client_id, created_at, expires_at } = session;
         self.transaction(false, |connection| {
+            // Changes nothing, but keeps the row until the end: either `sync_user` sees the session that is opened here,
+            // or this sees what it did. (`FOR UPDATE` says it better, and SQLite does not know it.)
+            let as_before = connection.execute(
+                "UPDATE users SET updated_at = updated_at WHERE id = $1 AND password_hash = $2 AND active = 1",
+                &[Text(user_id), Text(password_hash)],
+            )?;
+            if as_before == 0 {
+                return Ok(Opened::UserChanged);
+            }
             if connection.execute("DELETE FROM flows WHERE id = $1", &[Text(flow)])? == 0 {
-                return Ok(false);
+                return Ok(Opened::FlowUsed);
             }
             connection.execute(
                 "INSERT INTO sessions (id, user_id, client_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)",
                 &[Text(id), Text(user_id), Text(client_id), Number(*created_at), Number(*expires_at)],
             )?;
-            Ok(true)
+            Ok(Opened::Session)
         })
     }
 
@@ -372,8 +395,11 @@ impl Store {
     }
 
     /// None if there is no such client.
+    ///
+    /// Who is synced for the first time and was there already has registered, and nobody knows whether the address is
+    /// theirs: what they could log in with ends here, before there are roles to be had by it.
     pub fn sync_user(&mut self, client: &str, user: &WantedUser) -> Result<Option<Synced>, StoreError> {
-        let WantedUser { id, email, name, active, roles, now } = user;
+        let WantedUser { id, email, name, active, roles, password_hash, now } = user;
         if !self.client_exists(client)? {
             return Ok(None);
         }
@@ -389,17 +415,32 @@ impl Store {
             )?;
             let row = rows.into_iter().next();
             let user_id = row.ok_or_else(|| StoreError::Fault("no row was returned".into()))?.text()?;
+            let first = connection.execute(
+                "INSERT INTO synced_users (user_id, since) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+                &[Text(&user_id), Number(*now)],
+            )? > 0;
+            let taken_over = first
+                && connection.execute(
+                    "UPDATE users SET password_hash = '' WHERE id = $1 AND password_hash <> ''",
+                    &[Text(&user_id)],
+                )? > 0;
+            if !password_hash.is_empty() {
+                connection.execute(
+                    "UPDATE users SET password_hash = $1 WHERE id = $2",
+                    &[Text(password_hash), Text(&user_id)],
+                )?;
+            }
             join(connection, &user_id, client, *now)?;
             connection
                 .execute("DELETE FROM roles WHERE user_id = $1 AND client_id = $2", &[Text(&user_id), Text(client)])?;
             for role in roles {
                 add_role(connection, &user_id, client, role)?;
             }
-            let sessions_ended = match active {
-                true => 0,
-                false => connection.execute("DELETE FROM sessions WHERE user_id = $1", &[Text(&user_id)])?,
+            let sessions_ended = match first || !active || !password_hash.is_empty() {
+                true => connection.execute("DELETE FROM sessions WHERE user_id = $1", &[Text(&user_id)])?,
+                false => 0,
             };
-            Ok(Some(Synced { created: user_id == *id, user_id, sessions_ended }))
+            Ok(Some(Synced { created: user_id == *id, user_id, taken_over, sessions_ended }))
         })
     }
 
@@ -433,7 +474,9 @@ const SESSION: &str = "SELECT sessions.user_id, sessions.client_id, sessions.exp
      WHERE sessions.id = $1 AND sessions.expires_at > $2 AND users.active = 1";
 
 /// BIGINT and not INTEGER: for PostgreSQL the latter has 32 bits.
-const SCHEMA: [&str; 11] = [
+///
+/// Every start runs all of it, so what is new has to be a table: neither database could add a column in the same words.
+const SCHEMA: [&str; 12] = [
     "CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS clients (id TEXT PRIMARY KEY, name TEXT NOT NULL, created_at BIGINT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS redirect_uris (
@@ -441,6 +484,9 @@ const SCHEMA: [&str; 11] = [
     "CREATE TABLE IF NOT EXISTS users (
          id TEXT PRIMARY KEY, email TEXT NOT NULL UNIQUE, name TEXT NOT NULL, password_hash TEXT NOT NULL,
          active BIGINT NOT NULL, created_at BIGINT NOT NULL, updated_at BIGINT NOT NULL)",
+    // Who is in there is another system's user. All others have registered by themselves, those too who were there before
+    // this table was.
+    "CREATE TABLE IF NOT EXISTS synced_users (user_id TEXT PRIMARY KEY REFERENCES users (id), since BIGINT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS memberships (
          user_id TEXT NOT NULL REFERENCES users (id), client_id TEXT NOT NULL REFERENCES clients (id),
          created_at BIGINT NOT NULL, PRIMARY KEY (user_id, client_id))",

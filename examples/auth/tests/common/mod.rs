@@ -137,6 +137,11 @@ impl Lab {
         Client::connect(self.address)
     }
 
+    /// Has the database do this, past the service.
+    pub fn raw(&self, sql: &str) {
+        self.place.raw(sql);
+    }
+
     /// Flows with these ids, each of which is also its state.
     pub fn begin_flows(&mut self, ids: impl Iterator<Item = String>) {
         let flows: Vec<Flow> = ids.map(|id| flow(&id)).collect();

@@ -225,7 +225,7 @@ fn provision(store: &mut Store, cost: u32) -> Result<(String, Duration), Box<dyn
         expires_at: session.expires_at,
     };
     store.begin_flow(&flow)?;
-    store.open_session(&flow.id, &session)?;
+    store.open_session(&flow.id, &password_hash, &session)?;
     let tokens = Tokens::new(JWT_SECRET.as_bytes(), "sprat-auth").ok_or("no key")?;
     let token = tokens.mint("user", CLIENT, &session.id, now, session.expires_at).ok_or("no token")?;
     Ok((token, hash_time))
