@@ -26,10 +26,19 @@ pub struct Config {
     pub login_threads: usize,
     /// `LOGIN_QUEUE`, 256: how many hashes may wait. Beyond it a login is answered with 503.
     pub login_queue: usize,
-    /// `LOGINS_PER_MINUTE`, 100: for each client, over all instances.
+    /// `LOGINS_PER_MINUTE`, 100: for each client, over all instances. Those that belong to a flow.
     pub logins_per_minute: u32,
-    /// `REGISTRATIONS_PER_MINUTE`, 50: for each client, over all instances.
+    /// `REGISTRATIONS_PER_MINUTE`, 50: for each client, over all instances. Those that a form is good for.
     pub registrations_per_minute: u32,
+    /// `ADDRESS_FLOWS_PER_MINUTE`, 60: for each address, over all instances.
+    pub address_flows_per_minute: u32,
+    /// `ADDRESS_LOGINS_PER_MINUTE`, 30: the same, whatever they are good for.
+    pub address_logins_per_minute: u32,
+    /// `ADDRESS_REGISTRATIONS_PER_MINUTE`, 10: the same.
+    pub address_registrations_per_minute: u32,
+    /// `BALANCERS`, none: addresses and prefixes, with commas between them, from which each connection has to begin with
+    /// a PROXY header. Without it everybody behind a balancer has its address, and shares its limits.
+    pub balancers: Vec<String>,
     /// `INSTANCES`, 1: among how many instances those rates are divided. They share nothing but the database.
     pub instances: u32,
     /// `SESSION_SECONDS`, 43200.
@@ -104,6 +113,10 @@ impl Config {
             login_queue: number("LOGIN_QUEUE", 256, 0, 1_000_000)? as usize,
             logins_per_minute: number("LOGINS_PER_MINUTE", 100, 1, 1_000_000_000)?,
             registrations_per_minute: number("REGISTRATIONS_PER_MINUTE", 50, 1, 1_000_000_000)?,
+            address_flows_per_minute: number("ADDRESS_FLOWS_PER_MINUTE", 60, 1, 1_000_000_000)?,
+            address_logins_per_minute: number("ADDRESS_LOGINS_PER_MINUTE", 30, 1, 1_000_000_000)?,
+            address_registrations_per_minute: number("ADDRESS_REGISTRATIONS_PER_MINUTE", 10, 1, 1_000_000_000)?,
+            balancers: list(&text("BALANCERS", "")?),
             instances: number("INSTANCES", 1, 1, 1000)?,
             session: Duration::from_secs(number("SESSION_SECONDS", 12 * 3600, 1, 366 * 24 * 3600)?.into()),
             drain: Duration::from_secs(number("DRAIN_SECONDS", 0, 0, 3600)?.into()),
@@ -118,6 +131,10 @@ fn number(name: &'static str, value: Option<String>, default: u32, min: u32, max
         Ok(number) if (min..=max).contains(&number) => Ok(number),
         _ => Err(ConfigError::new(name, format!("must be a whole number from {min} to {max}"))),
     }
+}
+
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
 }
 
 fn backend(url: &str) -> Result<Backend, ConfigError> {
@@ -144,6 +161,12 @@ mod tests {
         let config = with("NONE", "").unwrap();
         assert_eq!(config.database, Backend::Sqlite("auth.db".into()));
         assert_eq!((config.logins_per_minute, config.registrations_per_minute), (100, 50));
+        assert!(config.balancers.is_empty());
+    }
+
+    #[test]
+    fn balancers_are_a_list() {
+        assert_eq!(with("BALANCERS", "10.0.0.1, fd00::/8,").unwrap().balancers, ["10.0.0.1", "fd00::/8"]);
     }
 
     #[test]

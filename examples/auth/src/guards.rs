@@ -1,7 +1,7 @@
 //! What a request must have before a handler runs: the client's id, the service key, a token. All of it is in the head,
 //! so that none of them reads a body first.
 
-use sprat::{Bearer, FromRequest, LimitedBy, Nothing, RateLimit, Rejection, Request, constant_time_eq};
+use sprat::{Bearer, ByAddress, FromRequest, LimitedBy, Nothing, RateLimit, Rejection, Request, constant_time_eq};
 
 use crate::refusals;
 use crate::routes::App;
@@ -10,7 +10,7 @@ use crate::tokens::Claims;
 /// The application that a request is for, by the field `X-Client-Id`. It claims an id; whether there is such a client,
 /// and whether the rest of the request is its own, the database says.
 ///
-/// In a field and not in the body, so that a limit can count by it before anything is read.
+/// So nothing is counted by it before that: whoever knows an id, and it is no secret, could use up its limit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ClientId(pub String);
 
@@ -36,23 +36,33 @@ impl<'r> FromRequest<'r, App> for ClientId {
     }
 }
 
-/// Logins, counted for each client.
-pub struct Logins;
+/// Flows that begin, counted for each address. Nobody has proved anything yet, and each is a commit.
+pub struct Flows;
 
-impl LimitedBy<App> for Logins {
-    type Key = ClientId;
-    fn limit(app: &mut App) -> &mut RateLimit<ClientId> {
-        &mut app.logins
+impl LimitedBy<App> for Flows {
+    type Key = ByAddress;
+    fn limit(app: &mut App) -> &mut RateLimit<ByAddress> {
+        &mut app.flows_by_address
     }
 }
 
-/// Registrations, counted for each client.
+/// Logins, counted for each address. For each client [`App::logins`] counts those that belong to a flow.
+pub struct Logins;
+
+impl LimitedBy<App> for Logins {
+    type Key = ByAddress;
+    fn limit(app: &mut App) -> &mut RateLimit<ByAddress> {
+        &mut app.logins_by_address
+    }
+}
+
+/// Registrations, counted for each address. For each client [`App::registrations`] counts those that are well-formed.
 pub struct Registrations;
 
 impl LimitedBy<App> for Registrations {
-    type Key = ClientId;
-    fn limit(app: &mut App) -> &mut RateLimit<ClientId> {
-        &mut app.registrations
+    type Key = ByAddress;
+    fn limit(app: &mut App) -> &mut RateLimit<ByAddress> {
+        &mut app.registrations_by_address
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the handlers refuse, in one place: status, code and sentence; and what the framework refuses, as JSON of the same
 //! form.
 
-use sprat::{Rejection, Status};
+use sprat::{Rejection, Status, TooMany};
 
 use crate::log;
 use crate::routes::App;
@@ -71,6 +71,11 @@ pub fn invalid_roles() -> Rejection {
 
 pub fn email_taken() -> Rejection {
     Rejection::json(Status::CONFLICT, "email_taken", "there is a user with this email already").at("email")
+}
+
+/// For limits that are asked after the head; those of the head say the same.
+pub fn too_many(too_many: TooMany) -> Rejection {
+    Rejection::from(too_many).into_json()
 }
 
 /// A token without a session that is alive.

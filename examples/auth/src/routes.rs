@@ -1,6 +1,6 @@
 //! The state of the loop, and its table.
 
-use sprat::{RateLimit, routes};
+use sprat::{ByAddress, RateLimit, routes};
 
 use crate::config::Config;
 use crate::database::Database;
@@ -21,6 +21,9 @@ pub struct App {
     pub database: Database,
     /// For that one: a connection of the loop's own. SQLite only.
     pub here: Option<Store>,
+    pub flows_by_address: RateLimit<ByAddress>,
+    pub logins_by_address: RateLimit<ByAddress>,
+    pub registrations_by_address: RateLimit<ByAddress>,
     pub logins: RateLimit<ClientId>,
     pub registrations: RateLimit<ClientId>,
 }
@@ -29,9 +32,9 @@ routes! {
     Common for App {
         GET  "/health"             => health::health(request),
         GET  "/version"            => version::version(),
-        GET  "/oauth/authorize"    => authorize::authorize(later, query),
-        POST "/oauth/login"        => login::login(client, limit, later, form) [body_max = 4096],
-        POST "/oauth/register"     => register::register(client, limit, later, form) [body_max = 4096],
+        GET  "/oauth/authorize"    => authorize::authorize(limit, later, query),
+        POST "/oauth/login"        => login::login(client, limit, request, later, form) [body_max = 4096],
+        POST "/oauth/register"     => register::register(client, limit, request, later, form) [body_max = 4096],
         GET  "/oauth/me"           => me::me(token, later),
         POST "/internal/sync-user" => sync_user::sync_user(service, later, form) [body_max = 16384],
     }

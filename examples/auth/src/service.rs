@@ -1,6 +1,7 @@
 //! Puts the parts together: settings in, a server that runs out.
 
 use std::fmt;
+use std::hash::Hash;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -51,6 +52,9 @@ impl Service {
         let app = App::open(config)?;
         let config = &app.config;
         let server = Server::bind(&*config.listen).map_err(|error| StartError::Listen(config.listen.clone(), error))?;
+        let server = server
+            .proxy_protocol(&config.balancers)
+            .map_err(|error| StartError::Config(ConfigError::new("BALANCERS", error.to_string())))?;
         let offload = Offload {
             threads: config.login_threads,
             queue: config.login_queue,
@@ -101,20 +105,25 @@ impl App {
         let decoy =
             passwords::decoy(config.bcrypt_cost).ok_or_else(|| wrong("BCRYPT_COST", "no password can be hashed"))?;
         let here = Store::connect_for_loop(&config.database)?;
-        // Nothing is shared among instances, so each has its part. None gets less than one.
-        let each_minute =
-            |rate: u32| RateLimit::new((rate / config.instances).max(1), Duration::from_secs(60)).keys_max(100_000);
         Ok(App {
             tokens: tokens.ok_or_else(|| wrong("JWT_SECRET", "is no key for HS256"))?,
             service_key,
             decoy,
             here,
-            logins: each_minute(config.logins_per_minute),
-            registrations: each_minute(config.registrations_per_minute),
+            flows_by_address: each_minute(config.address_flows_per_minute, &config),
+            logins_by_address: each_minute(config.address_logins_per_minute, &config),
+            registrations_by_address: each_minute(config.address_registrations_per_minute, &config),
+            logins: each_minute(config.logins_per_minute, &config),
+            registrations: each_minute(config.registrations_per_minute, &config),
             database: Database::start(&config, store)?,
             config,
         })
     }
+}
+
+/// Nothing is shared among instances, so each has its part. None gets less than one.
+fn each_minute<K: Hash + Eq>(rate: u32, config: &Config) -> RateLimit<K> {
+    RateLimit::new((rate / config.instances).max(1), Duration::from_secs(60)).keys_max(100_000)
 }
 
 /// Hashes leave the processor to whoever else has something to do: to the loop above all. On Linux the value of nice is

@@ -1,4 +1,4 @@
-//! The limits bind: for each client, exactly, under concurrency.
+//! The limits bind: for each address and each client, exactly, under concurrency. And nobody uses up another's.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use auth::App;
 use auth::guards::ClientId;
 use auth::routes::Embedded;
-use common::{CLIENT, Lab, PASSWORD, Place, credentials, login_form};
+use common::{CLIENT, Lab, PASSWORD, Place, authorize_target, credentials, login_form};
 use serde_json::json;
 use sprat::RateLimit;
 use sprat::testing;
@@ -24,9 +24,9 @@ fn with_the_clock_held_exactly_100_of_1000_logins_pass() {
         return; // The limit asks no database.
     }
     drop(place.store());
-    let app = App::open(place.config(&[("LOGINS_PER_MINUTE", "100")])).expect("a state");
+    let app = App::open(place.config(&[("ADDRESS_LOGINS_PER_MINUTE", "100")])).expect("a state");
     // In process: its clock stands still.
-    let mut client = testing::Client::new(Embedded, app);
+    let mut client = testing::Client::new(Embedded, app).with_peer(([192, 0, 2, 1], 5000).into());
     let body = login_form("f", "ada@example.org", PASSWORD).to_string();
     let request = format!(
         "POST /oauth/login HTTP/1.1\r\nHost: x\r\nX-Client-Id: demo\r\nContent-Length: {}\r\n\r\n{body}",
@@ -39,7 +39,7 @@ fn with_the_clock_held_exactly_100_of_1000_logins_pass() {
         // Who passes is answered later, by the database's thread.
         refused += link.answers().iter().filter(|answer| answer.status() == 429).count();
     }
-    let counts = client.state().logins.counts();
+    let counts = client.state().logins_by_address.counts();
     assert_eq!((counts.admitted, counts.refused, refused), (100, 900, 900));
 }
 
@@ -73,7 +73,7 @@ fn of_1000_logins_at_once_over_sockets_exactly_100_get_a_session() {
 
 #[test]
 fn over_real_time_burst_and_refill_pass_and_not_one_more() {
-    let lab = Lab::with(&[("LOGINS_PER_MINUTE", "100")], |_| {});
+    let lab = Lab::with(&[("ADDRESS_LOGINS_PER_MINUTE", "100")], |_| {});
     let passed = AtomicU64::new(0);
     let started = Instant::now();
     let end = started + Duration::from_secs(4);
@@ -108,11 +108,12 @@ fn each_client_has_its_own_limit_and_a_request_without_one_passes_nowhere() {
     lab.store.put_client("other", "other", &[common::REDIRECT.into()], auth::tokens::now()).unwrap();
     let mut client = lab.connect();
     let mut login = |id: &str| {
-        let form = login_form("none", "ada@example.org", PASSWORD);
+        let flow = client.get(&authorize_target(&[("client_id", id)])).text("flow_id").to_owned();
+        let form = login_form(&flow, "ada@example.org", PASSWORD);
         client.ask("POST", "/oauth/login", &[("X-Client-Id", id)], Some(&form)).status
     };
-    assert_eq!([(); 5].map(|()| login(CLIENT)), [400, 400, 400, 429, 429]);
-    assert_eq!([(); 4].map(|()| login("other")), [400, 400, 400, 429]);
+    assert_eq!([(); 5].map(|()| login(CLIENT)), [401, 401, 401, 429, 429]);
+    assert_eq!([(); 4].map(|()| login("other")), [401, 401, 401, 429]);
     let mut client = lab.connect();
     let mut register = |email: &str| client.register(email).status;
     assert_eq!(["a@x", "b@x", "c@x"].map(&mut register), [201, 201, 429]);
@@ -137,11 +138,55 @@ fn instances_divide_the_limit() {
 
 #[test]
 fn the_limit_counts_before_the_body_is_read() {
-    let lab = Lab::with(&[], |app| app.logins = RateLimit::new(1, DAY));
+    let lab = Lab::with(&[], |app| app.logins_by_address = RateLimit::new(1, DAY));
     assert_eq!(lab.connect().login("none", "a@x", PASSWORD).status, 400);
     let mut client = lab.connect();
     client
         .ask("POST", "/oauth/login", &[("X-Client-Id", CLIENT), ("Content-Length", "100")], None)
         .is(429, "too_many_requests");
     assert_eq!(lab.connect().get("/health").json, json!({"status": "ok"}));
+}
+
+/// Everybody by an address of their own, told by a balancer.
+fn behind_a_balancer(changed: &[(&'static str, &str)]) -> Lab {
+    Lab::with(&[&[("BALANCERS", "127.0.0.1")], changed].concat(), |app| {
+        app.flows_by_address = RateLimit::new(5, DAY);
+        app.logins_by_address = RateLimit::new(5, DAY);
+        app.registrations_by_address = RateLimit::new(5, DAY);
+    })
+}
+
+#[test]
+fn nobody_uses_up_the_limit_of_a_client_by_its_name_alone() {
+    let lab = behind_a_balancer(&[("LOGINS_PER_MINUTE", "4"), ("REGISTRATIONS_PER_MINUTE", "4")]);
+    let nothing = [("X-Client-Id", CLIENT), ("Content-Length", "0")];
+    for attacker in ["192.0.2.1", "192.0.2.2", "192.0.2.3"] {
+        for target in ["/oauth/login", "/oauth/register"] {
+            let mut client = common::Client::connect_for(lab.address, attacker);
+            // With nothing, or with a form that is good for nothing.
+            let forms = [None, Some(login_form("none", "no email", PASSWORD))];
+            let asked = forms.iter().cycle().take(7).map(|form| {
+                let fields = if form.is_none() { &nothing[..] } else { &nothing[..1] };
+                client.ask("POST", target, fields, form.as_ref()).status
+            });
+            let statuses: Vec<u16> = asked.collect();
+            assert!(statuses[..5].iter().all(|status| [400, 422].contains(status)), "{statuses:?}");
+            assert_eq!(statuses[5..], [429, 429]);
+        }
+    }
+    let mut client = common::Client::connect_for(lab.address, "198.51.100.1");
+    assert_eq!(client.register("ada@example.org").status, 201);
+    for _ in 0..4 {
+        client.log_in("ada@example.org");
+    }
+    let flow = client.authorize();
+    client.login(&flow, "ada@example.org", PASSWORD).is(429, "too_many_requests");
+}
+
+#[test]
+fn flows_are_limited_for_each_address() {
+    let lab = behind_a_balancer(&[]);
+    let begin = |peer: &str| common::Client::connect_for(lab.address, peer).get(&authorize_target(&[])).status;
+    assert_eq!([(); 7].map(|()| begin("192.0.2.1")), [200, 200, 200, 200, 200, 429, 429]);
+    assert_eq!(begin("192.0.2.2"), 200);
 }

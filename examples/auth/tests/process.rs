@@ -185,6 +185,7 @@ fn a_bad_setting_ends_it_at_the_start_with_the_name_of_the_variable() {
         ("JWT_SECRET", "short"),
         ("LISTEN", "nowhere"),
         ("INSTANCES", "0"),
+        ("BALANCERS", "10.0.0.1/8"),
     ] {
         let mut command = Command::new(PROGRAM);
         command.env_clear().envs(place.variables()).env(name, value).current_dir(place.folder());

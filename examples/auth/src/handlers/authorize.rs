@@ -2,9 +2,9 @@
 //! letter, and the challenge of PKCE is kept until the login.
 
 use serde::{Deserialize, Serialize};
-use sprat::{Json, Later, Query, Rejection, Respond as _};
+use sprat::{Json, Later, Limited, Query, Rejection, Respond as _};
 
-use crate::guards::ClientId;
+use crate::guards::{ClientId, Flows};
 use crate::handlers::is_storable;
 use crate::refusals;
 use crate::routes::App;
@@ -29,7 +29,12 @@ struct Begun {
     expires_in: u64,
 }
 
-pub fn authorize(app: &mut App, later: Later<App>, Query(asked): Query<Asked>) -> Result<(), Rejection> {
+pub fn authorize(
+    app: &mut App,
+    _: Limited<Flows>,
+    later: Later<App>,
+    Query(asked): Query<Asked>,
+) -> Result<(), Rejection> {
     if !ClientId::is_well_formed(&asked.client_id) {
         return Err(refusals::unknown_client());
     }

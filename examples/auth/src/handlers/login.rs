@@ -1,11 +1,12 @@
 //! `POST /oauth/login`: the flow's PKCE verifier, an email and a password, for a token and its session.
 //!
 //! ```text
-//!   loop: limit by client --> database: flow, user --> pool: bcrypt --> database: session, flow is over --> answer
+//!   loop: limit by address --> database: flow, user --> loop: limit by client
+//!     --> pool: bcrypt --> database: session, flow is over --> answer
 //! ```
 
 use serde::{Deserialize, Serialize};
-use sprat::{Json, Later, Limited, Rejection, Respond as _};
+use sprat::{Json, Later, Limited, Rejection, Request, Respond as _};
 
 use crate::guards::{ClientId, Logins};
 use crate::handlers::{email, is_storable};
@@ -36,6 +37,7 @@ pub fn login(
     app: &mut App,
     client: ClientId,
     _: Limited<Logins>,
+    request: Request<'_>,
     later: Later<App>,
     Json(form): Json<Form>,
 ) -> Result<(), Rejection> {
@@ -45,17 +47,19 @@ pub fn login(
     let Form { flow_id, code_verifier, email: text, password } = form;
     // What cannot be an email is nobody's, and goes the whole way like any other that is nobody's.
     let email = email(&text).unwrap_or_default();
-    let ClientId(client) = client;
     let look_up = {
-        let client = client.clone();
+        let ClientId(client) = client.clone();
         move |store: &mut Store| Ok((store.flow(&flow_id, tokens::now())?, store.candidate(&email, &client)?))
     };
+    let now = request.now();
     app.database.run(later, look_up, move |app, (flow, candidate), later| {
         let of_this_client =
-            |flow: &Flow| flow.client_id == client && flow.challenge == tokens::challenge_of(&code_verifier);
-        match flow.filter(of_this_client) {
-            Some(flow) => verify(app, flow, candidate, password, later),
-            None => later.answer(refusals::invalid_flow()),
+            |flow: &Flow| flow.client_id == client.0 && flow.challenge == tokens::challenge_of(&code_verifier);
+        let Some(flow) = flow.filter(of_this_client) else { return later.answer(refusals::invalid_flow()) };
+        // Not before there is a flow: else anybody could use up what the client has.
+        match app.logins.admit(client, now) {
+            Ok(_) => verify(app, flow, candidate, password, later),
+            Err(too_many) => later.answer(refusals::too_many(too_many)),
         }
     });
     Ok(())

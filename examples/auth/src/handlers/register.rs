@@ -1,7 +1,7 @@
 //! `POST /oauth/register`: a new user, who is a member of the client from then on.
 
 use serde::{Deserialize, Serialize};
-use sprat::{Json, Later, Limited, Rejection, Status};
+use sprat::{Json, Later, Limited, Rejection, Request, Status};
 
 use crate::guards::{ClientId, Registrations};
 use crate::handlers::{email, is_storable};
@@ -25,8 +25,9 @@ struct Registered {
 
 pub fn register(
     app: &mut App,
-    ClientId(client): ClientId,
+    client: ClientId,
     _: Limited<Registrations>,
+    request: Request<'_>,
     later: Later<App>,
     Json(form): Json<Form>,
 ) -> Result<(), Rejection> {
@@ -39,13 +40,17 @@ pub fn register(
     }
     let Form { password, name, .. } = form;
     let is_known = {
-        let client = client.clone();
+        let ClientId(client) = client.clone();
         move |store: &mut Store| store.client_exists(&client)
     };
+    let now = request.now();
     // Before the hash: a made-up client gets no work done.
     app.database.run(later, is_known, move |app, known, later| {
         if !known {
             return later.answer(refusals::unknown_client());
+        }
+        if let Err(too_many) = app.registrations.admit(client.clone(), now) {
+            return later.answer(refusals::too_many(too_many));
         }
         let cost = app.config.bcrypt_cost;
         later.offload_then(
@@ -53,7 +58,7 @@ pub fn register(
             move |app, hash, later| {
                 let Some(password_hash) = hash else { return later.answer(refusals::internal()) };
                 let user = NewUser { id: tokens::random_id(), email, name, password_hash, now: tokens::now() };
-                insert(app, client, user, later);
+                insert(app, client.0, user, later);
             },
         );
     });

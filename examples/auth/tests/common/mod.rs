@@ -60,7 +60,10 @@ impl Place {
             ("BCRYPT_COST", "4".into()),
             ("LOGIN_THREADS", "2".into()),
             ("LOGINS_PER_MINUTE", many.clone()),
-            ("REGISTRATIONS_PER_MINUTE", many),
+            ("REGISTRATIONS_PER_MINUTE", many.clone()),
+            ("ADDRESS_FLOWS_PER_MINUTE", many.clone()),
+            ("ADDRESS_LOGINS_PER_MINUTE", many.clone()),
+            ("ADDRESS_REGISTRATIONS_PER_MINUTE", many),
         ]
     }
 
@@ -205,6 +208,14 @@ impl Client {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         Ok(Client(stream))
+    }
+
+    /// As a balancer connects for whoever has this address.
+    pub fn connect_for(address: SocketAddr, peer: &str) -> Client {
+        let mut client = Client::connect(address);
+        let header = format!("PROXY TCP4 {peer} 192.0.2.200 40000 80\r\n");
+        client.0.write_all(header.as_bytes()).expect("room");
+        client
     }
 
     pub fn send(&mut self, method: &str, target: &str, fields: &[(&str, &str)], body: Option<&Value>) {

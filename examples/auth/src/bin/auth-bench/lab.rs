@@ -74,7 +74,8 @@ impl Lab {
             .env("SERVICE_KEY", SERVICE_KEY)
             .env("BCRYPT_COST", options.cost.to_string())
             .env("LOGIN_THREADS", options.threads.to_string())
-            .env("LOGINS_PER_MINUTE", "1000000000");
+            .env("LOGINS_PER_MINUTE", "1000000000")
+            .env("ADDRESS_LOGINS_PER_MINUTE", "1000000000");
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().ok_or("no pipe")?).read_line(&mut line)?;
