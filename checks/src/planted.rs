@@ -15,6 +15,8 @@ const fn fault(name: &'static str, file: &'static str, find: &'static str, repla
 }
 
 const LOOP: &str = "src/server/event_loop.rs";
+const ACCEPT: &str = "src/server/event_loop/accept.rs";
+const SHUTDOWN: &str = "src/server/event_loop/shutdown.rs";
 const MACHINE: &str = "src/connection.rs";
 const SERVE: &str = "src/connection/serve.rs";
 const LATE_ANSWERS: &str = "src/connection/late.rs";
@@ -57,7 +59,7 @@ pub const FAULTS: &[Fault] = &[
     fault("leak a slot", LOOP, "        self.freed.push(index);\n", ""),
     fault(
         "spin on EMFILE",
-        LOOP,
+        ACCEPT,
         "        self.accept.paused_until = Some(self.now.after(ACCEPT_PAUSE));\n        self.stats.accept_pauses += 1;",
         "        self.stats.accept_pauses += 1;",
     ),
@@ -88,19 +90,19 @@ pub const FAULTS: &[Fault] = &[
     ),
     fault(
         "lose the last read before the close on shutdown",
-        LOOP,
+        SHUTDOWN,
         "            if open.connection.is_idle() && !open.queued {\n                open.readable = true;",
         "            if open.connection.is_idle() && !open.queued {",
     ),
     fault(
         "leave the listener's queue behind on shutdown",
-        LOOP,
+        SHUTDOWN,
         "            if self.can_accept() {\n                self.accept_waiting();\n            }",
         "",
     ),
     fault(
         "accept one connection for each event",
-        LOOP,
+        ACCEPT,
         "                    self.add(socket, peer);\n",
         "                    self.add(socket, peer);\n                    self.accept.pending = false;\n",
     ),
@@ -173,7 +175,7 @@ pub const FAULTS: &[Fault] = &[
     ),
     fault(
         "wait for descriptors though the listener is closed",
-        LOOP,
+        SHUTDOWN,
         "        self.accept.paused_until = None;\n        self.net.close_listener();",
         "        self.net.close_listener();",
     ),

@@ -14,6 +14,11 @@
 //!
 //! Names no socket, no clock and no signal; see `net`.
 
+mod accept;
+mod shutdown;
+mod stalls;
+mod view;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
@@ -22,7 +27,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::event::{Event, Stats};
-use super::net::{Net, Ready, Token, is_about_one_connection};
+use super::net::{Net, Ready, Token};
 use super::offload::{Offload, Pool};
 use super::timers::{Bucket, Timers};
 use super::trusted::Trusted;
@@ -32,6 +37,10 @@ use crate::held::PADDING_LEN;
 use crate::later::{Job, Lane, Outside};
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::route::{Routes, Row};
+use accept::Accept;
+use shutdown::{HUSHED, REQUEST_GRACE, Stage};
+use stalls::Stalls;
+pub(crate) use view::View;
 
 /// What is told about what happens.
 pub(crate) type Hook = Box<dyn FnMut(&Event<'_>) + Send>;
@@ -68,22 +77,6 @@ pub(crate) struct EventLoop<N: Net, S: 'static> {
     hook: Option<Hook>,
     pool: Pool,
     stalls: Stalls<S>,
-}
-
-/// Who holds up the loop; see [`Server::stall_threshold`](super::Server::stall_threshold).
-#[derive(Debug)]
-struct Stalls<S: 'static> {
-    /// `u64::MAX`: nobody wants to know.
-    threshold_ms: u64,
-    /// The last row that ran.
-    ran: Option<&'static Row<S>>,
-    /// When time was last attributed to somebody, and the request count then.
-    since: Tick,
-    requests: u64,
-    /// A second unattributable stall before this tick turns on a clock read per connection.
-    suspect_until: Tick,
-    watch_until: Tick,
-    watching: bool,
 }
 
 /// What letters need of the loop.
@@ -133,75 +126,9 @@ struct Open<K> {
     parting: bool,
 }
 
-#[derive(Debug)]
-struct Accept {
-    open: bool,
-    /// The listener was not emptied since its last event.
-    pending: bool,
-    connections_max: usize,
-    paused_until: Option<Tick>,
-    /// When it was last told that nothing can be accepted.
-    told: Option<Tick>,
-}
-
-impl Accept {
-    /// Whether it was not told a moment ago already that nothing can be accepted.
-    fn is_news(&mut self, now: Tick) -> bool {
-        let is_news = self.told.is_none_or(|told| now >= told.after(TOLD_AGAIN_AFTER));
-        if is_news {
-            self.told = Some(now);
-        }
-        is_news
-    }
-}
-
-/// How far shutdown has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Serving,
-    /// Handlers know; all goes on as before. From `parts` on answers close.
-    Announced {
-        parts: Tick,
-        closes: Tick,
-    },
-    /// Nothing is accepted, and answers close. Connections that spoke a moment ago, or had no time to, have until `hush`.
-    Closing {
-        hush: Tick,
-        ends: Tick,
-    },
-    Stopped,
-}
-
-/// Connections accepted in a turn, before the open ones have theirs.
-const ACCEPTS_PER_TURN: usize = 64;
-
 /// Bytes received for a connection in a turn, and bytes sent.
 const RECV_BYTES_PER_TURN: usize = READ_BUFFER_LEN;
 const SEND_BYTES_PER_TURN: usize = 1 << 20;
-
-/// How long accepting pauses when descriptors, memory or places ran out, unless a connection closes.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-
-/// So long after its last answer, or after accept, nobody takes the place of an idle connection.
-const PLACE_KEPT: Duration = Duration::from_secs(1);
-
-/// How many slots one search for the longest-idle connection looks at.
-const IDLE_LOOKS: usize = 64;
-/// How many searches there are at most, since the one that is found can turn out to be busy.
-const IDLE_TRIES: usize = 4;
-
-/// At least so long between two events that tell the same.
-const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
-
-/// Two unattributable stalls within this time turn on a clock read per connection for as long.
-const WATCH: Duration = Duration::from_secs(60);
-
-/// At shutdown a connection that was accepted, or had its last answer, less long ago is not taken for idle: its next
-/// request may be on its way, and many a client does not try again.
-const REQUEST_GRACE: Duration = Duration::from_millis(500);
-
-/// The end of that time, once it is over.
-const HUSHED: Tick = Tick(u64::MAX);
 
 impl<N: Net, S: 'static> EventLoop<N, S> {
     pub(crate) fn new(
@@ -228,13 +155,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             timers: Timers::new(now),
             resumable: VecDeque::new(),
             batch: Vec::new(),
-            accept: Accept {
-                open: true,
-                pending: false,
-                connections_max: connections_max.min(limits.connections_max).max(1),
-                paused_until: None,
-                told: None,
-            },
+            accept: Accept::new(connections_max.min(limits.connections_max).max(1)),
             trusted: Trusted::default(),
             next_look: 0,
             stage: Stage::Serving,
@@ -245,21 +166,13 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             stats: Stats::default(),
             hook,
             pool,
-            stalls: Stalls {
-                threshold_ms: whole_ms(super::STALL_THRESHOLD),
-                ran: None,
-                since: now,
-                requests: 0,
-                suspect_until: now,
-                watch_until: now,
-                watching: false,
-            },
+            stalls: Stalls::new(super::STALL_THRESHOLD, now),
         }
     }
 
     pub(crate) fn configure(&mut self, offload: Offload, stall_threshold: Duration) {
         self.pool.configure(offload);
-        self.stalls.threshold_ms = whole_ms(stall_threshold);
+        self.stalls.set_threshold(stall_threshold);
     }
 
     /// Waits for events, at most this long, and does what there is to do. False once shutdown is complete.
@@ -469,37 +382,6 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
     }
 
-    /// Whether somebody held up the loop since the last look.
-    fn look_for_stall(&mut self) {
-        let now = self.net.now();
-        let stalls = &mut self.stalls;
-        let since = std::mem::replace(&mut stalls.since, now);
-        let requests = std::mem::replace(&mut stalls.requests, self.workspace.requests);
-        let ran = stalls.ran.take();
-        stalls.watching = now < stalls.watch_until;
-        let took_ms = now.0.saturating_sub(since.0);
-        if took_ms >= stalls.threshold_ms {
-            let served = self.workspace.requests - requests;
-            self.tell_stall(took_ms, ran.filter(|_| served <= 1));
-        }
-    }
-
-    #[cold]
-    fn tell_stall(&mut self, took_ms: u64, ran: Option<&'static Row<S>>) {
-        let stalls = &mut self.stalls;
-        if ran.is_none() {
-            // One may be the machine's doing.
-            if stalls.since < stalls.suspect_until {
-                stalls.watch_until = stalls.since.after(WATCH);
-                stalls.watching = true;
-            }
-            stalls.suspect_until = stalls.since.after(WATCH);
-        }
-        self.stats.stalls += 1;
-        let route = ran.map(|row| (row.method, row.pattern));
-        tell(&mut self.hook, Event::Stalled { route, took: Duration::from_millis(took_ms) });
-    }
-
     /// Sends what a connection has to say, and leaves it as it should be until the next event. `ran`: the row whose
     /// handler was called last for it in this turn.
     #[inline(always)]
@@ -664,230 +546,6 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         tell(&mut self.hook, Event::Closed { peer: connection.peer(), reason });
     }
 
-    // ---- new connections -----------------------------------------------------------------------------------------
-
-    fn can_accept(&self) -> bool {
-        let accept = &self.accept;
-        accept.pending && accept.open && accept.paused_until.is_none() && self.stats.open < accept.connections_max
-    }
-
-    fn accept_waiting(&mut self) {
-        if !self.accept.open {
-            return;
-        }
-        if self.accept.paused_until.is_some_and(|until| self.now < until) {
-            return;
-        }
-        self.accept.paused_until = None;
-        let mut accepted = 0;
-        for _ in 0..ACCEPTS_PER_TURN {
-            let idle = self.find_idle();
-            if idle.is_none() && self.is_full() {
-                return self.tell_full();
-            }
-            match self.net.accept() {
-                Ok((socket, peer)) => {
-                    accepted += 1;
-                    if let Some(index) = idle {
-                        self.close(index, CloseReason::PlaceNeeded);
-                    }
-                    self.add(socket, peer);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.accept.pending = false;
-                    return;
-                }
-                Err(error) if is_about_one_connection(&error) => {}
-                Err(error) => return self.pause_accepting(&error),
-            }
-        }
-        if accepted == 0 {
-            // All of them failed: whatever it is, another try at once would be a spin.
-            self.accept.paused_until = Some(self.now.after(ACCEPT_PAUSE));
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.stats.open >= self.accept.connections_max
-    }
-
-    /// Where all places are taken, somebody who has been idle for a while, and longer than some others: who waits to be
-    /// accepted can have its place. It was read once more, so no request of its own is lost that was there already.
-    fn find_idle(&mut self) -> Option<u32> {
-        let idle_since = |slots: &[Slot<N::Socket>], index: usize| {
-            slots[index].open.as_ref().filter(|open| !open.queued)?.connection.idle_since()
-        };
-        let mut tries = 0..IDLE_TRIES;
-        // Who is read once more may close.
-        while self.is_full() && tries.next().is_some() {
-            let looked_at = self.next_look..self.next_look + self.slots.len().min(IDLE_LOOKS);
-            let idle = looked_at.clone().map(|at| at % self.slots.len());
-            let longest = idle.filter_map(|index| Some((idle_since(&self.slots, index)?, index))).min();
-            let Some((since, index)) = longest.filter(|(since, _)| self.now >= since.after(PLACE_KEPT)) else {
-                // The next search looks at others.
-                self.next_look = looked_at.end % self.slots.len().max(1);
-                return None;
-            };
-            if let Some(open) = &mut self.slots[index].open {
-                open.readable = true;
-            }
-            self.serve(index as u32);
-            if idle_since(&self.slots, index) == Some(since) {
-                return Some(index as u32);
-            }
-        }
-        None
-    }
-
-    fn add(&mut self, socket: N::Socket, peer: Option<SocketAddr>) {
-        let behind_proxy = self.trusted.holds(peer.map(|peer| peer.ip()));
-        let connect = if behind_proxy { Connection::behind_proxy } else { Connection::new };
-        let open = Open {
-            connection: connect(peer, self.now),
-            socket,
-            // Its request is often there already.
-            readable: true,
-            writable: false,
-            read_closed: false,
-            registered: false,
-            watches_writable: false,
-            queued: false,
-            parting: false,
-        };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.slots[index as usize].open = Some(open);
-                index
-            }
-            None => {
-                // `Limits::check` keeps connections far below the range of an index.
-                let index = self.slots.len() as u32;
-                self.slots.push(Slot { generation: 0, open: Some(open) });
-                self.timers.grow(index);
-                index
-            }
-        };
-        self.stats.accepted += 1;
-        self.stats.open += 1;
-        self.serve(index);
-    }
-
-    #[cold]
-    fn tell_full(&mut self) {
-        // Somebody may be idle for long enough by then.
-        self.accept.paused_until = Some(self.now.after(ACCEPT_PAUSE));
-        if self.accept.is_news(self.now) {
-            tell(&mut self.hook, Event::Full { open: self.stats.open });
-        }
-    }
-
-    #[cold]
-    fn pause_accepting(&mut self, error: &io::Error) {
-        self.accept.paused_until = Some(self.now.after(ACCEPT_PAUSE));
-        self.stats.accept_pauses += 1;
-        if self.accept.is_news(self.now) {
-            tell(&mut self.hook, Event::AcceptPaused { error });
-        }
-    }
-
-    // ---- shutdown ------------------------------------------------------------------------------------------------
-
-    /// Handlers see it at once; the listener closes after the delay.
-    pub(crate) fn shut_down(&mut self, delay: Duration) {
-        let (parts, closes) = (self.now.after(delay / 2), self.now.after(delay));
-        match self.stage {
-            Stage::Serving => {
-                self.workspace.draining = true;
-                self.stage = Stage::Announced { parts, closes };
-                if !delay.is_zero() {
-                    tell(&mut self.hook, Event::Draining { open: self.stats.open });
-                }
-            }
-            Stage::Announced { parts: parts_before, closes: closes_before } => {
-                self.stage = Stage::Announced { parts: parts.min(parts_before), closes: closes.min(closes_before) };
-            }
-            Stage::Closing { .. } | Stage::Stopped => {}
-        }
-    }
-
-    fn go_on_shutting_down(&mut self) {
-        if let Stage::Announced { parts, closes } = self.stage {
-            self.workspace.closing |= self.now >= parts;
-            if self.now >= closes {
-                self.stop_listening();
-            }
-        }
-        let Stage::Closing { hush, ends } = self.stage else { return };
-        if self.now >= hush {
-            self.stage = Stage::Closing { hush: HUSHED, ends };
-            self.close_idle();
-        }
-        let mut aborted = 0;
-        if self.now >= ends {
-            for index in 0..self.slots.len() as u32 {
-                if self.slots[index as usize].open.is_some() {
-                    aborted += 1;
-                    self.close(index, CloseReason::DrainTimeout);
-                }
-            }
-        }
-        if self.stats.open == 0 {
-            self.stage = Stage::Stopped;
-            tell(&mut self.hook, Event::Stopped { aborted });
-        }
-    }
-
-    fn stop_listening(&mut self) {
-        self.workspace.closing = true;
-        // Whoever the system has let in already would be reset: take them, up to the limit, as long as that works. Not for
-        // ever: who comes and goes at once leaves its place free, and may come again.
-        self.accept.pending = true;
-        self.accept.paused_until = None;
-        for _ in 0..self.accept.connections_max.div_ceil(ACCEPTS_PER_TURN) {
-            if self.can_accept() {
-                self.accept_waiting();
-            }
-        }
-        self.accept.open = false;
-        self.accept.paused_until = None;
-        self.net.close_listener();
-        self.stage =
-            Stage::Closing { hush: self.now.after(REQUEST_GRACE), ends: self.now.after(self.limits.drain_timeout) };
-        tell(&mut self.hook, Event::Closing { open: self.stats.open });
-        self.close_idle();
-    }
-
-    /// Reads idle connections once more, so that a request that is there already gets its answer, and closes them.
-    fn close_idle(&mut self) {
-        for index in 0..self.slots.len() as u32 {
-            let Some(open) = self.slots[index as usize].open.as_mut() else { continue };
-            if open.connection.is_idle() && !open.queued {
-                open.readable = true;
-                open.parting = true;
-                self.serve(index);
-            } else if open.connection.is_waiting() {
-                self.drain_stream(index);
-            }
-        }
-    }
-
-    fn drain_stream(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        self.workspace.lane.owner = Token::new(index, slot.generation).0;
-        let Some(open) = slot.open.as_mut() else { return };
-        let mut turn = Turn {
-            workspace: &mut self.workspace,
-            routes: self.routes,
-            state: &mut self.state,
-            limits: &self.limits,
-            now: self.now,
-            ran: None,
-        };
-        open.connection.handle_drain(&mut turn);
-        let ran = turn.ran;
-        self.settle(index, ran);
-    }
-
     // ---- for the owner of the loop -------------------------------------------------------------------------------
 
     /// Connections from these peers have to begin with a PROXY header.
@@ -936,68 +594,6 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         let bytes = self.limits.worst_case_bytes(self.accept.connections_max);
         tell(&mut self.hook, Event::MemoryCeiling { bytes_per_connection, bytes });
     }
-}
-
-/// What a simulator sees of a connection between two turns.
-#[derive(Debug)]
-pub(crate) struct View<'e, K> {
-    pub(crate) socket: &'e K,
-    pub(crate) connection: &'e Connection,
-    pub(crate) readable: bool,
-    /// It has its turn next time, without an event.
-    pub(crate) queued: bool,
-    pub(crate) has_timer: bool,
-}
-
-impl<N: Net, S: 'static> EventLoop<N, S> {
-    pub(crate) fn views(&self) -> impl Iterator<Item = View<'_, N::Socket>> {
-        self.slots.iter().zip(0..).filter_map(|(slot, index)| {
-            let Open { connection, socket, readable, queued, .. } = slot.open.as_ref()?;
-            // One that is overdue waits for the next bucket.
-            let due = |at: Tick| Bucket::of(at.max(Tick(self.now.0 + 1)));
-            let has_timer = connection.deadline(&self.limits).is_none_or(|at| self.timers.bucket(index) <= due(at));
-            Some(View { socket, connection, readable: *readable, queued: *queued, has_timer })
-        })
-    }
-
-    /// Whether the next turn has letters to hand out.
-    #[cfg(any(test, feature = "internals"))]
-    pub(crate) fn has_letters(&self) -> bool {
-        self.workspace.lane.post.has_letters()
-    }
-
-    /// Gives letters and work up, as at the end of the loop, and counts the tickets that somebody still has.
-    #[cfg(any(test, feature = "internals"))]
-    pub(crate) fn tickets_left(&self) -> usize {
-        let post = &self.workspace.lane.post;
-        post.close();
-        std::sync::Arc::strong_count(post) - 1
-    }
-
-    /// Whether the books balance: slots, buffers, timers.
-    pub(crate) fn audit(&self) -> Result<(), String> {
-        let open = self.slots.iter().filter(|slot| slot.open.is_some()).count();
-        let free = self.free.len() + self.freed.len();
-        let held: usize = self.views().map(|view| view.connection.input_capacity()).sum();
-        if open != self.stats.open || open + free != self.slots.len() {
-            return Err(format!("{open} of {} slots are open, {free} free", self.slots.len()));
-        }
-        if held != self.workspace.pool.held_bytes() {
-            return Err(format!("{held} bytes are held, {} counted", self.workspace.pool.held_bytes()));
-        }
-        if !self.workspace.output.is_empty() {
-            return Err("output was left behind for whoever comes next".to_owned());
-        }
-        if self.timers.linked() > open {
-            return Err(format!("{} timers for {open} connections", self.timers.linked()));
-        }
-        Ok(())
-    }
-}
-
-/// Milliseconds, and those begun.
-fn whole_ms(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 fn tell(hook: &mut Option<Hook>, event: Event<'_>) {
