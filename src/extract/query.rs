@@ -36,7 +36,7 @@ use crate::status::Status;
 /// | type | text |
 /// |---|---|
 /// | integers | digits, after a minus if the type has one; no `+5` |
-/// | `f32`, `f64` | `-1.5`, `2e3`; no `inf`, no `nan` |
+/// | `f32`, `f64` | `-1.5`, `2e3`; no `inf`, no `nan`; digits from the twentieth on do not count |
 /// | `bool` | `true`, `false` |
 /// | `String`, `char`, enums without content | the text, one character, the name of a variant |
 /// | `&'r str` | text in which nothing had to be decoded; **500** otherwise: take `Cow<'r, str>` with `#[serde(borrow)]` |
