@@ -122,6 +122,11 @@ impl Seeds {
         ] {
             self.add("json", name, &[b"\"]", text.as_bytes()].concat());
         }
+        // So many that they are sorted, and not compared each with each.
+        let keys = (b'a'..=b'z').chain(b'A'..=b'Z').map(|key| format!("\"{}\":0", char::from(key)));
+        let members = keys.collect::<Vec<_>>().join(",");
+        self.add("json", "many-keys", format!("  {{{members}}}").as_bytes());
+        self.add("json", "many-keys-twice", format!("  {{{members},\"Z\":1}}").as_bytes());
         let v2 = |rest: &[u8]| [b"\r\n\r\n\0\r\nQUIT\n", rest].concat();
         for (name, header) in [
             ("v1-4", b"PROXY TCP4 1.2.3.4 5.6.7.8 1 80\r\n".to_vec()),

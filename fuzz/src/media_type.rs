@@ -71,7 +71,7 @@ fn naive(value: &[u8]) -> (bool, bool) {
             let names = ["utf-8", "utf8", "us-ascii", ""];
             let charset = charset.trim_start_matches([' ', '\t']);
             names.iter().any(|name| {
-                [format!("{name}"), format!("\"{name}\""), format!("'{name}'")].contains(&charset.to_owned())
+                charset == *name || [format!("\"{name}\""), format!("'{name}'")].contains(&charset.to_owned())
             })
         }
         _ => true,
