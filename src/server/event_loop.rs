@@ -499,10 +499,11 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         let (limits, now) = (&self.limits, self.now);
         let is_late = |open: &Open<N::Socket>| open.connection.deadline(limits).is_some_and(|deadline| deadline < now);
         let Some(open) = self.slots[index as usize].open.as_mut() else { return };
-        if open.queued || (is_late(open) && open.connection.wants_read(limits)) {
+        let is_late = is_late(open) && open.connection.wants_read(limits);
+        if open.queued || is_late {
             // What is waited for may be there already, and only the loop late: it was held up, or one wait does not tell
             // of so many connections.
-            open.readable |= open.connection.wants_read(limits);
+            open.readable |= is_late;
             self.serve(index);
         }
         let slot = &mut self.slots[index as usize];
