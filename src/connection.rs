@@ -44,7 +44,7 @@ use crate::chunked::Decoder;
 use crate::framing::Decision;
 use crate::held::{Held, PADDING_LEN, Pool};
 use crate::later::{Lane, Ticket};
-use crate::limits::Limits;
+use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::output::{Output, Unsent};
 use crate::reject::Reject;
 use crate::response::{Facts, Respond};
@@ -618,6 +618,8 @@ fn or_blocked(sent: io::Result<usize>) -> io::Result<usize> {
 
 /// The most segments of one `writev`.
 const SLICES_MAX: usize = 16;
+
+const _: () = assert!(READ_BUFFER_LEN <= u32::MAX as usize);
 
 // What `Limits::worst_case_bytes_per_connection` counts for it leaves room for the socket, the timer and the lists.
 const _: () = assert!(size_of::<Connection>() + size_of::<Receiving>() + size_of::<Unsent>() <= 512);

@@ -506,13 +506,18 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             open.readable |= is_late;
             self.serve(index);
         }
+        let Some(open) = self.slots[index as usize].open.as_ref() else { return };
+        match open.connection.deadline(&self.limits) {
+            Some(deadline) if deadline > self.now => self.timers.set(index, deadline, self.now),
+            _ => self.drive(index, |connection, turn| connection.handle_timeout(turn)),
+        }
+    }
+
+    /// Has a connection do something that no event asked for.
+    fn drive(&mut self, index: u32, act: impl FnOnce(&mut Connection, &mut Turn<'_, S>)) {
         let slot = &mut self.slots[index as usize];
         self.workspace.lane.owner = Token::new(index, slot.generation).0;
         let Some(open) = slot.open.as_mut() else { return };
-        match open.connection.deadline(&self.limits) {
-            Some(deadline) if deadline > self.now => return self.timers.set(index, deadline, self.now),
-            _ => {}
-        }
         let mut turn = Turn {
             workspace: &mut self.workspace,
             routes: self.routes,
@@ -521,7 +526,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             now: self.now,
             ran: None,
         };
-        open.connection.handle_timeout(&mut turn);
+        act(&mut open.connection, &mut turn);
         let ran = turn.ran;
         self.settle(index, ran);
     }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::accept::ACCEPTS_PER_TURN;
 use super::{EventLoop, tell};
-use crate::connection::{CloseReason, Tick, Turn};
+use crate::connection::{CloseReason, Tick};
 use crate::server::event::Event;
-use crate::server::net::{Net, Token};
+use crate::server::net::Net;
 
 /// How far shutdown has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,25 +107,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
                 open.parting = true;
                 self.serve(index);
             } else if open.connection.is_waiting() {
-                self.drain_stream(index);
+                self.drive(index, |connection, turn| connection.handle_drain(turn));
             }
         }
-    }
-
-    fn drain_stream(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        self.workspace.lane.owner = Token::new(index, slot.generation).0;
-        let Some(open) = slot.open.as_mut() else { return };
-        let mut turn = Turn {
-            workspace: &mut self.workspace,
-            routes: self.routes,
-            state: &mut self.state,
-            limits: &self.limits,
-            now: self.now,
-            ran: None,
-        };
-        open.connection.handle_drain(&mut turn);
-        let ran = turn.ran;
-        self.settle(index, ran);
     }
 }
