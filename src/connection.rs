@@ -259,6 +259,8 @@ struct Streaming {
     waiting: Waiting,
     /// Send a comment after this much silence.
     keep_alive: Option<Duration>,
+    /// Bytes of parts and of output that its ticket counts, and that came here.
+    counted: usize,
 }
 
 /// How fast a body comes.
@@ -493,8 +495,8 @@ impl Connection {
                 self.since = now;
                 Next::ShutdownWrite
             }
-            Phase::Streaming(ref streaming) => {
-                streaming.waiting.ticket.set_unsent(self.unsent_len());
+            Phase::Streaming(_) => {
+                self.recount();
                 Next::Stay
             }
             _ => Next::Stay,

@@ -208,12 +208,9 @@ pub(crate) struct Ticket {
     pub(crate) number: u64,
     /// Nobody waits for more.
     closed: AtomicBool,
-    /// Bytes of parts that are on their way to the socket, but for those in `unsent`.
-    queued: AtomicUsize,
-    /// Of these, bytes that the loop has written since it last said what the peer has not taken.
-    arrived: AtomicUsize,
-    /// Bytes that the peer has not taken.
-    unsent: AtomicUsize,
+    /// Bytes on their way to the peer. One number: a sum of two is wrong while bytes go from one to the other, and who
+    /// looks then is told that there is no room.
+    waiting: AtomicUsize,
     room: (Mutex<()>, Condvar),
 }
 
@@ -249,21 +246,25 @@ impl Ticket {
 
     /// Bytes on their way to the peer.
     pub(crate) fn waiting(&self) -> usize {
-        self.queued.load(Ordering::Acquire).saturating_add(self.unsent.load(Ordering::Acquire))
+        self.waiting.load(Ordering::Acquire)
     }
 
-    pub(crate) fn add_queued(&self, len: usize) {
-        self.queued.fetch_add(len, Ordering::AcqRel);
+    /// Counts bytes that are about to be posted, if they have room beside what waits already. One part always has.
+    pub(crate) fn reserve(&self, len: usize, room: usize) -> bool {
+        let add = |waiting: usize| {
+            let sum = waiting.saturating_add(len);
+            (waiting == 0 || sum <= room).then_some(sum)
+        };
+        self.waiting.fetch_update(Ordering::AcqRel, Ordering::Acquire, add).is_ok()
     }
 
-    /// The loop has offered all that arrived to the socket, and this is what it did not take.
-    pub(crate) fn set_unsent(&self, len: usize) {
-        let arrived = self.arrived.swap(0, Ordering::AcqRel);
-        let before = self.unsent.swap(len, Ordering::AcqRel);
-        self.queued.fetch_sub(arrived, Ordering::AcqRel);
-        if arrived > 0 || before != len {
-            self.tell_room();
+    /// Bytes that were counted before are so many now: the peer took some, or framing came to them.
+    pub(crate) fn recount(&self, before: usize, after: usize) {
+        if before == after {
+            return;
         }
+        self.waiting.fetch_add(after.wrapping_sub(before), Ordering::AcqRel);
+        self.tell_room();
     }
 
     fn tell_room(&self) {
@@ -272,18 +273,18 @@ impl Ticket {
         changed.notify_all();
     }
 
-    /// Waits until `ready`, or until the time is over.
-    pub(crate) fn wait_until(&self, timeout: Duration, ready: impl Fn(&Ticket) -> bool) -> bool {
+    /// Waits until `ready`, which is asked again whenever there may be more room, or until the time is over.
+    pub(crate) fn wait_until(&self, timeout: Duration, mut ready: impl FnMut() -> bool) {
         let ends = Instant::now().checked_add(timeout);
         let (lock, changed) = &self.room;
         let mut guard = locked(lock);
         loop {
-            if ready(self) {
-                return true;
+            if ready() {
+                return;
             }
             let left = ends.map_or(Duration::MAX, |ends| ends.saturating_duration_since(Instant::now()));
             if left.is_zero() {
-                return false;
+                return;
             }
             guard = match changed.wait_timeout(guard, left) {
                 Ok((guard, _)) => guard,
@@ -312,13 +313,6 @@ impl Letter {
 
     pub(crate) fn number(&self) -> u64 {
         self.ticket.number
-    }
-
-    /// The loop has it now.
-    pub(crate) fn arrive(&self) {
-        if let Content::Part(part) = &self.content {
-            self.ticket.arrived.fetch_add(part.len(), Ordering::AcqRel);
-        }
     }
 }
 
@@ -482,9 +476,7 @@ impl Lane {
             owner: self.owner,
             number: self.next,
             closed: AtomicBool::new(false),
-            queued: AtomicUsize::new(0),
-            arrived: AtomicUsize::new(0),
-            unsent: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
             room: (Mutex::new(()), Condvar::new()),
         });
         self.taken = Some(Arc::clone(&ticket));

@@ -134,7 +134,8 @@ impl Stream {
     /// # Errors
     /// `Full` if the part has no room beside what waits already (one part always has), `Closed` once the client left.
     pub fn send(&self, part: impl Into<Vec<u8>>) -> Result<usize, StreamError> {
-        self.send_part(Part::Owned(part.into()))
+        let part = part.into();
+        self.admit(part.len()).map(|()| self.post(part))
     }
 
     /// As [`send`](Stream::send), but waits for room. Not in the server's thread: nothing would make room meanwhile.
@@ -142,36 +143,30 @@ impl Stream {
     /// # Errors
     /// `Full` if there was none in that time, `Closed` once the client left.
     pub fn send_blocking(&self, part: impl Into<Vec<u8>>, timeout: Duration) -> Result<usize, StreamError> {
-        let part = Part::Owned(part.into());
-        if !self.ticket.wait_until(timeout, |ticket| ticket.is_closed() || self.has_room(part.len())) {
-            return Err(StreamError::Full);
-        }
-        self.send_part(part)
+        let part = part.into();
+        let mut admitted = Err(StreamError::Full);
+        self.ticket.wait_until(timeout, || {
+            admitted = self.admit(part.len());
+            admitted != Err(StreamError::Full)
+        });
+        admitted.map(|()| self.post(part))
     }
 
-    fn send_part(&self, part: Part) -> Result<usize, StreamError> {
-        self.admit(part.len())?;
+    /// Sends a part that was admitted.
+    fn post(&self, part: Vec<u8>) -> usize {
         if !part.is_empty() {
-            self.ticket.post(Content::Part(part));
+            self.ticket.post(Content::Part(Part::Owned(part)));
         }
-        Ok(self.ticket.waiting())
+        self.ticket.waiting()
     }
 
     /// Counts a part that is about to be sent.
     fn admit(&self, len: usize) -> Result<(), StreamError> {
-        if self.is_closed() {
-            return Err(StreamError::Closed);
+        match self.is_closed() {
+            true => Err(StreamError::Closed),
+            false if self.ticket.reserve(len, self.room) => Ok(()),
+            false => Err(StreamError::Full),
         }
-        if !self.has_room(len) {
-            return Err(StreamError::Full);
-        }
-        self.ticket.add_queued(len);
-        Ok(())
-    }
-
-    fn has_room(&self, len: usize) -> bool {
-        let waiting = self.ticket.waiting();
-        waiting == 0 || waiting.saturating_add(len) <= self.room
     }
 
     /// Bytes that wait for the client.

@@ -710,7 +710,6 @@ impl<S, C: BorrowMut<Client<S>>> Link<S, C> {
                 connection.handle_resume(&mut turn);
             } else if turn.workspace.lane.post.has_letters() {
                 for letter in turn.workspace.lane.post.take() {
-                    letter.arrive();
                     // Others are for connections that are gone.
                     if letter.owner() == *owner {
                         connection.handle_letter(letter.number(), letter.content, &mut turn);

@@ -28,6 +28,7 @@ routes! {
         GET "/keep"         => keep(later),
         GET "/kept-open"    => kept_open(),
         GET "/numbers/{n}"  => numbers(later, n),
+        GET "/crowd/{n}"    => crowd(later, n),
         GET "/feed"         => feed(events),
         POST "/feed"        => publish(text),
         GET "/subscribers"  => subscribers(),
@@ -62,6 +63,20 @@ fn kept_open(app: &mut App) -> String {
 fn numbers(_: &mut App, later: Later<App>, n: u32) {
     let stream = later.stream(StreamHead::new("text/plain"));
     thread::spawn(move || count_up(&stream, n).map(|()| stream.end()));
+}
+
+/// Four threads send parts of one stream, each of them waiting for room.
+fn crowd(_: &mut App, later: Later<App>, n: u32) {
+    let stream = later.stream(StreamHead::new("text/plain").room(1000));
+    thread::spawn(move || {
+        let told = thread::scope(|scope| {
+            let producers: Vec<_> = (0..4).map(|_| scope.spawn(|| count_up(&stream, n))).collect();
+            producers.into_iter().all(|producer| producer.join().expect("no panic").is_ok())
+        });
+        if told {
+            stream.end();
+        }
+    });
 }
 
 fn count_up(stream: &Stream, n: u32) -> Result<(), sprat::StreamError> {
@@ -216,29 +231,55 @@ fn a_client_that_leaves_while_it_waits_is_noticed() {
     wait_until("it is noticed", || lab.ask("/kept-open").1 == "0");
 }
 
+/// The chunks of an answer, as they come; the last one is empty.
+struct Chunks(BufReader<TcpStream>);
+
+impl Chunks {
+    fn after_head(reader: TcpStream) -> Chunks {
+        let mut chunks = Chunks(BufReader::new(reader));
+        while chunks.line() != "\r\n" {}
+        chunks
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).expect("a line");
+        assert!(line.ends_with("\r\n"), "the answer broke off: {line:?}");
+        line
+    }
+
+    fn next(&mut self) -> String {
+        let size = usize::from_str_radix(self.line().trim_end(), 16).expect("a chunk-size");
+        let mut chunk = vec![0; size + 2];
+        self.0.read_exact(&mut chunk).expect("a chunk");
+        let chunk = String::from_utf8(chunk).expect("text");
+        chunk.strip_suffix("\r\n").expect("the end of a chunk").to_owned()
+    }
+}
+
 #[test]
 fn a_stream_waits_for_a_slow_reader_and_arrives_whole() {
     let lab = Lab::new(Offload::DEFAULT);
     let mut reader = lab.connect();
     request(&mut reader, "/numbers/20000");
     thread::sleep(Duration::from_millis(200));
-    let mut lines = BufReader::new(reader);
-    let mut line = Vec::new();
-    while line != b"\r\n" {
-        line.clear();
-        lines.read_until(b'\n', &mut line).expect("a head");
-    }
+    let mut chunks = Chunks::after_head(reader);
     for number in 0..20_000 {
-        line.clear();
-        lines.read_until(b'\n', &mut line).expect("a chunk-size");
-        let size = usize::from_str_radix(std::str::from_utf8(&line).expect("text").trim(), 16).expect("a chunk-size");
-        let mut chunk = vec![0; size + 2];
-        lines.read_exact(&mut chunk).expect("a chunk");
-        assert_eq!(chunk, [format!("{number}\n").repeat(50).into_bytes(), b"\r\n".to_vec()].concat());
+        assert_eq!(chunks.next(), format!("{number}\n").repeat(50));
     }
-    line.clear();
-    lines.read_until(b'\n', &mut line).expect("the last chunk");
-    assert_eq!(line, b"0\r\n");
+    assert_eq!(chunks.next(), "");
+}
+
+#[test]
+fn who_waits_for_room_is_not_told_that_there_is_none_because_others_were_quicker() {
+    let lab = Lab::new(Offload::DEFAULT);
+    let mut reader = lab.connect();
+    request(&mut reader, "/crowd/2000");
+    let mut chunks = Chunks::after_head(reader);
+    for _ in 0..4 * 2000 {
+        assert_ne!(chunks.next(), "");
+    }
+    assert_eq!(chunks.next(), "");
 }
 
 #[test]

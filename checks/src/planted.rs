@@ -246,7 +246,12 @@ pub const FAULTS: &[Fault] = &[
         "        if open.read_closed {\n            open.connection.handle_hangup(limits);\n        }\n        self.settle(index, ran);",
         "        self.settle(index, ran);",
     ),
-    fault("never say that parts were taken", LATER, "        self.queued.fetch_sub(arrived, Ordering::AcqRel);\n", ""),
+    fault(
+        "never say that parts were taken",
+        LATE_ANSWERS,
+        "        streaming.waiting.ticket.recount(counted, unsent);\n",
+        "        let _ = counted;\n",
+    ),
     fault(
         "lose what came behind a stream that a shutdown ends",
         LATE_ANSWERS,

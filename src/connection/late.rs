@@ -33,7 +33,12 @@ impl Connection {
                 }
             }
             Content::Begin(head) => self.begin_stream(*head, turn),
-            Content::Part(part) => self.write_part(part, turn),
+            Content::Part(part) => {
+                if let Phase::Streaming(streaming) = &mut self.phase {
+                    streaming.counted += part.len();
+                }
+                self.write_part(part, turn);
+            }
             Content::End => self.end_stream(turn),
             // Its beginning came before it.
             Content::Abort => {
@@ -130,7 +135,8 @@ impl Connection {
         }
         self.since = turn.now;
         if let Phase::Waiting(waiting) = std::mem::replace(&mut self.phase, BETWEEN) {
-            self.phase = Phase::Streaming(Box::new(Streaming { waiting: *waiting, keep_alive: head.keep_alive }));
+            let streaming = Streaming { waiting: *waiting, keep_alive: head.keep_alive, counted: 0 };
+            self.phase = Phase::Streaming(Box::new(streaming));
         }
     }
 
@@ -166,6 +172,15 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// Tells the producer of a stream what the peer has not taken.
+    #[cold]
+    pub(super) fn recount(&mut self) {
+        let unsent = self.unsent_len();
+        let Phase::Streaming(streaming) = &mut self.phase else { return };
+        let counted = std::mem::replace(&mut streaming.counted, unsent);
+        streaming.waiting.ticket.recount(counted, unsent);
     }
 
     #[cold]

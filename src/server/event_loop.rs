@@ -348,7 +348,6 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         let mut letters = self.workspace.lane.post.take().into_iter().peekable();
         let mut ran = None;
         while let Some(letter) = letters.next() {
-            letter.arrive();
             let (owner, number) = (letter.owner(), letter.number());
             let token = Token(owner);
             let slot = self.slots.get_mut(token.index() as usize).filter(|slot| slot.generation == token.generation());
