@@ -33,6 +33,7 @@
 mod answer;
 mod close_reason;
 mod late;
+mod observe;
 mod serve;
 
 use std::io::{self, IoSlice};
@@ -63,6 +64,11 @@ impl Tick {
     /// The moment this much later.
     pub fn after(self, duration: Duration) -> Tick {
         Tick(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    /// How long it is since an earlier moment.
+    fn since(self, earlier: Tick) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 }
 
@@ -242,8 +248,10 @@ struct Waiting {
     unread: Unread,
     /// Field lines that its answer begins with, whatever it is.
     common: Box<[u8]>,
-    /// The number of its row, if that has a mapper.
+    /// The number of its row, if that has a mapper or an observer.
     row: Option<usize>,
+    /// What an observer is to be told of it.
+    asked: Option<observe::Asked>,
 }
 
 impl Drop for Waiting {

@@ -28,6 +28,22 @@ pub struct Head<'r> {
     pub(crate) fields: Fields<'r>,
 }
 
+impl Head<'_> {
+    /// The head as text, no longer than it came, which is read as the same.
+    #[cold]
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        let version = if self.version == Version::Http10 { "HTTP/1.0" } else { "HTTP/1.1" };
+        let mut bytes = format!("{} {} {version}\r\n", self.method.as_str(), self.target).into_bytes();
+        for (name, value) in self.fields.iter() {
+            for part in [name.as_bytes(), b":", value, b"\r\n"] {
+                bytes.extend_from_slice(part);
+            }
+        }
+        bytes.extend_from_slice(b"\r\n");
+        bytes
+    }
+}
+
 /// The fields that the core obeys and those that most handlers ask for, found in one pass that also refuses the
 /// repeated ones of the first kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

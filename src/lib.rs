@@ -66,6 +66,7 @@ mod connection;
 mod held;
 
 mod cors;
+mod exchange;
 mod extract;
 #[cfg(feature = "json")]
 mod json;
@@ -100,6 +101,7 @@ pub mod architecture {}
 
 pub use connection::CloseReason;
 pub use cors::Cors;
+pub use exchange::Exchange;
 pub use extract::{
     Basic, Bearer, Cookies, FieldName, Header, Optional, Realm, Restricted, SameSite, SetCookie, constant_time_eq,
     fields,

@@ -92,6 +92,7 @@
 /// | `body_max = BYTES` | the most bytes of a body, a constant, instead of [`Limits::body_bytes_max`](crate::Limits) |
 /// | `errors = mapper` | says refusals in other words: `fn(&mut State, Rejection) -> impl Respond` |
 /// | `cors = POLICY` | which pages of other origins may read the answers: a constant [`Cors`](crate::Cors) |
+/// | `observe = function` | is told of every answer, for logs and counters: `fn(&mut State, &Exchange)` |
 ///
 /// # Errors
 ///
@@ -144,6 +145,19 @@
 /// assert_eq!((answer.status(), answer.field("www-authenticate")), (401, Some("Bearer")));
 /// assert_eq!(client.get("/page/x").text(), "<h1>Bad Request</h1>");
 /// ```
+///
+/// # Observing
+///
+/// The function that `observe` names is called once for every answer, with the state, when the answer is written and not
+/// yet sent; [`Exchange`](crate::Exchange) has the request, the row, the status and the sizes, and an example. It is told of
+/// the same answers as a mapper is asked for and of all those that handlers and constants make, later ones included. What
+/// no row is for, and what is refused before a row is found, goes to the function of the table that is served, not to one
+/// of a table in a group. A request whose client left before its answer is none of them: see
+/// [`Event::Closed`](crate::Event::Closed).
+///
+/// What it does holds up the loop, as handlers do: a log is best written through a buffer. A panic in it is counted as
+/// one of the handler, and the answer goes out all the same. Of a request that is answered later a copy of its head is
+/// kept until then. A row without an observer costs nothing for those that have one.
 ///
 /// # Matching
 ///
@@ -408,7 +422,7 @@ macro_rules! __routes_options {
     };
     ($state:tt $method:tt $pattern:literal $($options:tt)*) => {
         $crate::__routes_fault! {
-            $method $pattern "options are `body_max = BYTES`, `errors = mapper` and `cors = POLICY`, in brackets"
+            $method $pattern "options are `body_max = BYTES`, `errors = mapper`, `cors = POLICY` and `observe = function`, in brackets"
         }
     };
 }
@@ -445,12 +459,15 @@ macro_rules! __routes_option {
             __sprat_cors
         })
     };
+    ($state:tt $method:tt $pattern:literal observe $value:expr) => {
+        $crate::__private::Choice::Observe($value)
+    };
     ($state:tt "" $pattern:literal $option:ident $value:expr) => {
         $crate::__private::compile_error!($crate::__private::concat!(
             $pattern,
             ": there is no option `",
             $crate::__private::stringify!($option),
-            "`; there are `body_max`, `errors` and `cors`"
+            "`; there are `body_max`, `errors`, `cors` and `observe`"
         ))
     };
     ($state:tt $method:ident $pattern:literal $option:ident $value:expr) => {
@@ -460,7 +477,7 @@ macro_rules! __routes_option {
             $crate::__private::stringify!($pattern),
             ": there is no option `",
             $crate::__private::stringify!($option),
-            "`; there are `body_max`, `errors` and `cors`"
+            "`; there are `body_max`, `errors`, `cors` and `observe`"
         ))
     };
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::date::DateLine;
 use crate::limits::MERGED_BYTES_MAX;
+use crate::status::Status;
 
 /// Content up to this size is copied behind its head; one copy of 16 KiB costs less than a second segment.
 pub(crate) const COPY_BYTES_MAX: usize = 16 << 10;
@@ -82,6 +83,16 @@ impl Output {
 
     pub(crate) fn mark(&self) -> Mark {
         Mark { bytes: self.bytes.len(), pieces: self.pieces.len() }
+    }
+
+    /// The status of the answer that begins at the mark, and its length. `None` if nothing is written there.
+    #[cold]
+    pub(crate) fn written_since(&self, mark: Mark) -> Option<(Status, usize)> {
+        let written = self.bytes.get(mark.bytes..)?;
+        let code = written.strip_prefix(b"HTTP/1.1 ")?.first_chunk::<3>()?;
+        let code = code.iter().fold(0, |code, digit| code * 10 + u16::from(digit.wrapping_sub(b'0')));
+        let pieces: usize = self.pieces.iter().skip(mark.pieces).map(|(_, piece)| piece.as_slice().len()).sum();
+        Some((Status::new(code)?, written.len() + pieces))
     }
 
     /// Forgets everything written since the mark.

@@ -15,6 +15,7 @@ mod tests;
 mod trie;
 
 use crate::cors::CrossOrigin;
+use crate::exchange::Observe;
 use crate::method::{Method, Methods};
 use crate::rejection::Rejection;
 use crate::request::{Params, Parts, Request, Spans};
@@ -50,6 +51,8 @@ pub struct Row<S: 'static> {
     pub(crate) pattern: &'static str,
     pub(crate) answer: Answer<S>,
     pub(crate) options: Options<S>,
+    /// Whether there is nothing to be done for it but to run it: no policy, no observer, and no preflight can be for it.
+    pub(crate) is_plain: bool,
 }
 
 // Not derived, here and below: that would ask the same of the state.
@@ -92,6 +95,8 @@ pub struct Options<S: 'static> {
     pub(crate) errors: Option<MapErrors<S>>,
     /// `[cors = POLICY]`.
     pub(crate) cors: Option<Policy>,
+    /// `[observe = function]`.
+    pub(crate) observe: Option<Observe<S>>,
 }
 
 impl<S: 'static> Clone for Options<S> {
@@ -109,7 +114,7 @@ pub struct Routes<S: 'static> {
     methods: Methods,
     /// For requests that no row is for.
     options: Options<S>,
-    /// Whether any row has a mapper or a policy, or the table.
+    /// Whether any row has a mapper, a policy or an observer, or the table.
     has_options: bool,
 }
 
@@ -157,7 +162,12 @@ impl<S: 'static> Routes<S> {
         self.options.errors
     }
 
-    /// Whether a request that no row is for may need a mapper or a policy.
+    /// Who is told of answers to requests that no row is for.
+    pub(crate) fn observer(&self) -> Option<Observe<S>> {
+        self.options.observe
+    }
+
+    /// Whether a request that no row is for may need a mapper, a policy or an observer.
     pub(crate) fn has_options(&self) -> bool {
         self.has_options
     }
@@ -206,10 +216,16 @@ impl<S: 'static> Routes<S> {
         self.rows.iter().position(|other| std::ptr::eq(other, row)).unwrap_or(usize::MAX)
     }
 
+    /// The row of this number.
+    #[cold]
+    pub(crate) fn row(&self, number: usize) -> Option<&'static Row<S>> {
+        self.rows.get(number)
+    }
+
     /// The mapper of the row of this number.
     #[cold]
     pub(crate) fn errors_of(&self, number: usize) -> Option<MapErrors<S>> {
-        self.rows.get(number).and_then(|row| row.options.errors)
+        self.row(number).and_then(|row| row.options.errors)
     }
 
     /// All methods of the table, for `OPTIONS *`.

@@ -1,7 +1,7 @@
 //! Whole connections: any bytes, cut in any way, with or without a peer that takes its answers slowly.
 
 use sprat::testing::Client;
-use sprat::{Body, CloseReason, Framing, Limits, Reject, Response, Sent, routes};
+use sprat::{Body, CloseReason, Exchange, Framing, Limits, Reject, Response, Sent, routes};
 
 use super::chunked::is_limit;
 use super::input::{Cuts, Input};
@@ -20,6 +20,14 @@ routes! {
         DELETE "/close"          => close(response),
     }
 }
+
+routes! { Observed for Log [observe = note] { "" => Api, } }
+
+fn note(log: &mut Log, exchange: &Exchange<'_>) {
+    log.push((TOLD, exchange.status().code().to_string().into_bytes()));
+}
+
+const TOLD: &str = "told";
 
 fn number(log: &mut Log, id: u64) -> String {
     log.push(("number", id.to_string().into_bytes()));
@@ -41,7 +49,8 @@ fn close<'r>(log: &mut Log, response: Response<'r>) -> Sent<'r> {
 }
 
 /// However a stream of bytes is cut, the same handlers run, the same bytes come back and the connection ends for the
-/// same reason; what comes back is one answer, which httparse can read, for each request up to the first refused one.
+/// same reason; what comes back is one answer, which httparse can read, for each request up to the first refused one. An
+/// observer changes nothing of this, and is told of each answer once.
 pub fn check(data: &[u8]) {
     let mut input = Input::new(data);
     let limits = if input.byte() & 1 == 0 { Limits::DEFAULT } else { super::TIGHT };
@@ -54,6 +63,19 @@ pub fn check(data: &[u8]) {
     assert_eq!(deliver(&cuts.pieces(bytes), usize::MAX), whole);
     assert_eq!(deliver(&cuts.pieces(bytes), window), whole);
     assert_eq!(deliver(&bytes.chunks(1).collect::<Vec<_>>(), usize::MAX), whole);
+    check_observed(bytes, &[&[bytes], &*cuts.pieces(bytes)], &limits, whole);
+}
+
+fn check_observed(bytes: &[u8], deliveries: &[&[&[u8]]], limits: &Limits, (ran, answers, closed): Outcome) {
+    let mut client = Client::new(Observed, Log::new()).with_limits(limits.clone());
+    let statuses: Vec<_> = answers.iter().map(|answer| answer[9..12].to_vec()).collect();
+    for pieces in deliveries {
+        let (log, seen, ended) = deliver(&mut client, pieces, usize::MAX, bytes, limits);
+        assert!((&seen, ended) == (&answers, closed), "an observer changed what came back");
+        let (told, log): (Log, Log) = log.into_iter().partition(|(what, _)| *what == TOLD);
+        assert_eq!(log, ran);
+        assert_eq!(told.into_iter().map(|(_, status)| status).collect::<Vec<_>>(), statuses);
+    }
 }
 
 type Outcome = (Log, Vec<Vec<u8>>, Option<CloseReason>);

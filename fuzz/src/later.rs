@@ -1,7 +1,7 @@
 //! Answers that are made later, and in parts: said at any moment, in any order, to a peer that takes them slowly.
 
 use sprat::testing::{Client, Link};
-use sprat::{Later, Stream, StreamHead, routes};
+use sprat::{Exchange, Later, Stream, StreamHead, routes};
 
 use super::input::{Cuts, Input};
 use super::naive::decode_chunked;
@@ -11,6 +11,8 @@ struct App {
     held: Vec<(usize, Held)>,
     /// What was said about each request whose handler ran.
     said: Vec<Said>,
+    /// The statuses that the observer was told of.
+    told: Vec<u16>,
 }
 
 enum Held {
@@ -28,7 +30,7 @@ enum Said {
 }
 
 routes! {
-    Api for App {
+    Api for App [observe = note] {
         GET  "/"    => keep(later),
         POST "/"    => keep(later),
         GET  "/now" => now(),
@@ -38,6 +40,10 @@ routes! {
 fn keep(app: &mut App, later: Later<App>) {
     app.held.push((app.said.len(), Held::Right(later)));
     app.said.push(Said::Dropped);
+}
+
+fn note(app: &mut App, exchange: &Exchange<'_>) {
+    app.told.push(exchange.status().code());
 }
 
 fn now(app: &mut App) -> &'static str {
@@ -57,7 +63,8 @@ const REQUESTS: [(&str, bool, bool); 7] = [
 ];
 
 /// Whatever is said to rights to answer and to streams, in whatever order, however requests are cut and answers taken:
-/// each request gets its own answer, in its place, which decodes to what was said, or is visibly cut and the last.
+/// each request gets its own answer, in its place, which decodes to what was said, or is visibly cut and the last; and
+/// the observer is told of each, once and in this order.
 pub fn check(data: &[u8]) {
     let mut input = Input::new(data);
     let limits = if input.byte() & 1 == 0 { sprat::Limits::DEFAULT } else { super::TIGHT };
@@ -88,6 +95,8 @@ pub fn check(data: &[u8]) {
     }
     let closed = link.closed().is_some();
     let said = std::mem::take(&mut link.state().said);
+    let statuses: Vec<_> = said.iter().map(Said::status).collect();
+    assert_eq!(link.state().told, statuses);
     let mut received = link.received();
     let mut ended = false;
     for (said, (_, head_only, closes)) in said.iter().zip(&asked) {
@@ -96,6 +105,12 @@ pub fn check(data: &[u8]) {
     }
     assert!(received.is_empty(), "more came back: {}", received.escape_ascii());
     assert!(if ended { closed || link.is_write_shut() } else { said.len() == asked.len() && !closed });
+}
+
+impl Said {
+    fn status(&self) -> u16 {
+        if matches!(self, Said::Dropped) { 500 } else { 200 }
+    }
 }
 
 impl App {
@@ -149,7 +164,7 @@ fn take_answer(received: &mut &[u8], said: &Said, head_only: bool) -> bool {
     let body = &bytes[head_len..];
     let (length, is_chunked) = (field("Content-Length"), field("Transfer-Encoding") == Some("chunked"));
     let mut closes = field("Connection") == Some("close");
-    assert_eq!(response.code, Some(if matches!(said, Said::Dropped) { 500 } else { 200 }));
+    assert_eq!(response.code, Some(said.status()));
     let len = match said {
         _ if head_only => 0,
         Said::Content(content) => {

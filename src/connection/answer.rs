@@ -348,6 +348,7 @@ impl Connection {
                 _ => response.no_route(),
             });
         }
+        let mark = turn.workspace.output.mark();
         let Target { path, escaped, .. } = request.0.target;
         let preflight = cors::preflighted(request);
         turn.workspace.output.set_common(|lines| {
@@ -373,6 +374,7 @@ impl Connection {
             (None, _) => unreachable!("a row is missing that is there"),
         };
         turn.workspace.output.clear_common();
+        self.observe_rowless(Some(request), mark, turn);
         served
     }
 
@@ -422,9 +424,10 @@ impl Connection {
             }
             Wish::Wait => match turn.workspace.lane.taken.take() {
                 Some(ticket) => {
-                    let row = turn.ran.filter(|row| row.options.errors.is_some()).map(|row| turn.routes.number_of(row));
+                    let has_say = |row: &&Row<S>| row.options.errors.is_some() || row.options.observe.is_some();
+                    let row = turn.ran.filter(has_say).map(|row| turn.routes.number_of(row));
                     let common = turn.workspace.output.common();
-                    Phase::Waiting(Box::new(Waiting { ticket, facts, unread, common, row }))
+                    Phase::Waiting(Box::new(Waiting { ticket, facts, unread, common, row, asked: None }))
                 }
                 None => unreachable!("a handler waits without a ticket"),
             },
@@ -434,7 +437,21 @@ impl Connection {
     /// Answers a message that broke a rule, and ends. Nothing behind it is looked at.
     #[cold]
     pub(super) fn refuse<S>(&mut self, reject: Reject, head_only: bool, turn: &mut Turn<'_, S>) {
+        self.refuse_of(None, reject, head_only, turn);
+    }
+
+    /// As [`refuse`](Connection::refuse), where the request is known, though no row for it.
+    #[cold]
+    pub(super) fn refuse_of<S>(
+        &mut self,
+        request: Option<Request<'_>>,
+        reject: Reject,
+        head_only: bool,
+        turn: &mut Turn<'_, S>,
+    ) {
+        let mark = turn.workspace.output.mark();
         self.refuse_by(turn.routes.errors(), reject, head_only, turn);
+        self.observe_rowless(request, mark, turn);
     }
 
     #[cold]
@@ -488,6 +505,8 @@ impl Connection {
         if !turn.routes.has_options() {
             return self.refuse_window(reject, window, turn);
         }
+        let Phase::Body(receiving) = &self.phase else { return };
+        let since = receiving.pace.started;
         let head_bytes = window.get_mut(..head_len).unwrap_or_default();
         with_head(head_bytes, turn.limits, |parsed| {
             let Ok(Parsed { head, known, target, decision }) = parsed else { return };
@@ -497,8 +516,10 @@ impl Connection {
             if let Some(cors) = row.options.cors {
                 begin_cors(cors(), request, &mut turn.workspace.output);
             }
+            let mark = turn.workspace.output.mark();
             self.refuse_by(row.options.errors, reject, head.method == Method::Head, turn);
             turn.workspace.output.clear_common();
+            self.observe_row(row, request, since, mark, turn);
         });
         if matches!(self.phase, Phase::Body(_)) {
             self.refuse_window(reject, window, turn);

@@ -97,6 +97,7 @@ impl Connection {
             }
         };
         turn.workspace.output.clear_common();
+        self.observe_late(mark, turn);
         self.finish_late(wish, facts, turn);
     }
 
@@ -130,6 +131,7 @@ impl Connection {
             false => say_again(errors, asked, turn.state, output, mark, facts),
         };
         turn.workspace.output.clear_common();
+        self.observe_late(mark, turn);
         if !written || facts.head_only {
             return self.finish_late(wish, facts, turn);
         }

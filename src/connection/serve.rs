@@ -14,7 +14,6 @@ use crate::cors;
 use crate::framing::{self, Decision, Framing};
 use crate::head::{self, Known, SLOTS_READY};
 use crate::held::Held;
-use crate::method::Method;
 use crate::proxy::{self, Proxied};
 use crate::reject::Reject;
 use crate::request::{Received, Request, Spans};
@@ -309,7 +308,7 @@ impl Connection {
         let facts = self.facts(asked.head, decision, turn);
         let mut spans = Spans::default();
         match self.find_row(asked, decision, facts, received, &mut spans, turn) {
-            Ok(row) if usual && row.options.cors.is_none() && row.method != Method::Options => {
+            Ok(row) if usual && row.is_plain => {
                 self.serve_row(row, &mut spans, asked, decision, facts, rest, received, turn)
             }
             Ok(row) => self.serve_row_seldom(row, &mut spans, asked, decision, facts, rest, received, turn),
@@ -332,11 +331,14 @@ impl Connection {
         match find(request, spans, turn.routes) {
             Ok(Found::Row(row)) => Ok(row),
             Ok(missing) => Err(self.answer_missing(missing, request, decision, facts, received, turn)),
-            Err(reject) => Err(self.refused(reject, facts.head_only, turn)),
+            Err(reject) => {
+                self.refuse_of(Some(request), reject, facts.head_only, turn);
+                Err(Served::Body(0))
+            }
         }
     }
 
-    /// As [`serve_row`](Connection::serve_row), out of line, and with the policy of the row if it has one.
+    /// As [`serve_row`](Connection::serve_row), out of line, and with the policy and the observer that the row may have.
     #[cold]
     #[inline(never)]
     #[expect(clippy::too_many_arguments, reason = "what `serve_row` takes")]
@@ -363,9 +365,13 @@ impl Connection {
         if let Some(cors) = row.options.cors {
             begin_cors(cors(), request, &mut turn.workspace.output);
         }
+        let mark = turn.workspace.output.mark();
         let served = self.serve_row(row, spans, asked, decision, facts, rest, received, turn);
         if row.options.cors.is_some() {
             turn.workspace.output.clear_common();
+        }
+        if let Served::Body(_) = served {
+            self.observe_row(row, request, turn.now, mark, turn);
         }
         served
     }
@@ -470,7 +476,7 @@ impl Connection {
         turn: &mut Turn<'_, S>,
     ) -> (usize, usize, bool) {
         let Phase::Body(receiving) = &mut self.phase else { return (start, end, true) };
-        let Receiving { head_len, decision, body_bytes_max, .. } = **receiving;
+        let Receiving { head_len, decision, body_bytes_max, pace: Pace { started, .. }, .. } = **receiving;
         let whole = match decision.framing {
             Framing::NoBody => Some((0, head_len)),
             Framing::Length(len) => {
@@ -520,11 +526,13 @@ impl Connection {
             if let Some(cors) = row.options.cors {
                 begin_cors(cors(), request, &mut turn.workspace.output);
             }
+            let mark = turn.workspace.output.mark();
             let wish = run(row, *call, request, &mut spans, (rest, content_len), facts, turn);
             self.finish(wish, facts, Unread::Nothing, turn);
             if row.options.cors.is_some() {
                 turn.workspace.output.clear_common();
             }
+            self.observe_row(row, request, started, mark, turn);
         });
         (start + used, end, true)
     }

@@ -33,7 +33,7 @@ pub enum Nothing {}
 #[derive(Debug)]
 pub enum TheBody {}
 
-/// Uses up the writer. The handler then returns [`Sent`].
+/// Uses up the writer. The handler then returns [`Sent`](crate::Sent).
 #[derive(Debug)]
 pub enum TheWriter {}
 

@@ -11,6 +11,7 @@ use super::pattern::{self, Fault, Names};
 pub use super::trie::Sizes;
 use super::trie::{End, Growing, Node, Refusal, Trie, pack_into};
 use super::{Answer, Call, Check, MapErrors, Policy, Routes, Row, Table};
+use crate::exchange::Observe;
 use crate::method::{Method, Methods};
 use crate::response::{Constant, Respond, Response, Sent};
 
@@ -30,6 +31,8 @@ pub enum Choice<S: 'static> {
     Errors(MapErrors<S>),
     /// `cors = POLICY`.
     Cors(Policy),
+    /// `observe = function`.
+    Observe(Observe<S>),
 }
 
 impl<S: 'static> Clone for Choice<S> {
@@ -42,7 +45,7 @@ impl<S: 'static> Copy for Choice<S> {}
 
 impl<S: 'static> Options<S> {
     /// Those of a row without brackets.
-    pub const NONE: Options<S> = Options { body_bytes_max: None, errors: None, cors: None };
+    pub const NONE: Options<S> = Options { body_bytes_max: None, errors: None, cors: None, observe: None };
 
     /// With one more; the last one counts.
     pub const fn with(self, choice: Choice<S>) -> Options<S> {
@@ -50,12 +53,13 @@ impl<S: 'static> Options<S> {
             Choice::BodyMax(bytes) => Options { body_bytes_max: Some(bytes), ..self },
             Choice::Errors(errors) => Options { errors: Some(errors), ..self },
             Choice::Cors(cors) => Options { cors: Some(cors), ..self },
+            Choice::Observe(observe) => Options { observe: Some(observe), ..self },
         }
     }
 
     /// Whether requests that no row is for have to be answered with care.
     const fn asks_care(&self) -> bool {
-        self.errors.is_some() || self.cors.is_some()
+        self.errors.is_some() || self.cors.is_some() || self.observe.is_some()
     }
 
     /// These, and where there is none of these, those of what they stand in.
@@ -70,7 +74,17 @@ impl<S: 'static> Options<S> {
         if options.cors.is_none() {
             options.cors = outer.cors;
         }
+        if options.observe.is_none() {
+            options.observe = outer.observe;
+        }
         options
+    }
+}
+
+impl<S: 'static> Row<S> {
+    const fn new(method: Method, pattern: &'static str, answer: Answer<S>, options: Options<S>) -> Row<S> {
+        let is_plain = options.cors.is_none() && options.observe.is_none() && !matches!(method, Method::Options);
+        Row { method, pattern, answer, options, is_plain }
     }
 }
 
@@ -97,7 +111,7 @@ impl<S: 'static> Line<S> {
         }
         let answer = Answer::Handler { check: if others > 0 { Some(check) } else { None }, call };
         let known = Method::from_token(method.as_bytes());
-        Line::Row { method, names: Some(names), row: Row { method: known, pattern, answer, options } }
+        Line::Row { method, names: Some(names), row: Row::new(known, pattern, answer, options) }
     }
 
     /// A row with a constant answer. It has no arguments, so its parameters are taken by nobody.
@@ -109,7 +123,7 @@ impl<S: 'static> Line<S> {
     ) -> Line<S> {
         let known = Method::from_token(method.as_bytes());
         let answer = Answer::Constant(constant);
-        Line::Row { method, names: None, row: Row { method: known, pattern, answer, options } }
+        Line::Row { method, names: None, row: Row::new(known, pattern, answer, options) }
     }
 
     /// The rows of another table under a prefix.
@@ -303,7 +317,7 @@ pub const fn text<S, const LEN: usize>(lines: &[Line<S>]) -> [u8; LEN] {
 pub const fn rows<S, const LEN: usize>(lines: &[Line<S>], text: &'static [u8], table: &Options<S>) -> [Row<S>; LEN] {
     const FILLER: &Constant = &Constant::new(b"", b"");
     let answer = Answer::Constant(FILLER);
-    let filler = Row { method: Method::Other, pattern: "", answer, options: Options::NONE };
+    let filler = Row::new(Method::Other, "", answer, Options::NONE);
     let mut rows = [filler; LEN];
     let mut text = text;
     let mut len = 0;
@@ -311,7 +325,7 @@ pub const fn rows<S, const LEN: usize>(lines: &[Line<S>], text: &'static [u8], t
     while at < lines.len() {
         match &lines[at] {
             Line::Row { row, .. } => {
-                rows[len] = Row { options: row.options.within(table), ..*row };
+                rows[len] = Row::new(row.method, row.pattern, row.answer, row.options.within(table));
                 len += 1;
             }
             Line::Group { prefix, routes, options } => {
@@ -321,7 +335,7 @@ pub const fn rows<S, const LEN: usize>(lines: &[Line<S>], text: &'static [u8], t
                     text = behind;
                     let inner = routes.rows[row];
                     let options = inner.options.within(options).within(table);
-                    rows[len] = Row { pattern: utf8(whole), options, ..inner };
+                    rows[len] = Row::new(inner.method, utf8(whole), inner.answer, options);
                     len += 1;
                     row += 1;
                 }

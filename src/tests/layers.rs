@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 6] = [
     &["method", "status", "date", "limits", "reject", "caught", "planted"],
     &["head", "target", "framing", "chunked", "output", "proxy"],
-    &["request", "response", "rejection", "route", "json", "extract", "later", "stream", "rate", "cors"],
+    &["request", "response", "rejection", "route", "json", "extract", "later", "stream", "rate", "cors", "exchange"],
     &["connection", "held"],
     &["server", "testing"],
     &["lib", "macros", "internals", "explore"],
