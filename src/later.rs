@@ -187,6 +187,60 @@ impl<'r, S: 'static> FromRequest<'r, S> for Later<S> {
     }
 }
 
+/// Reaches the state of a running server from other threads; made by [`Running::caller`](crate::Running::caller).
+///
+/// ```
+/// use std::time::Duration;
+/// use sprat::{Server, routes};
+///
+/// struct App { greeting: String }
+/// routes! { Api for App { GET "/" => greet(), } }
+/// fn greet(app: &mut App) -> String { app.greeting.clone() }
+///
+/// let mut running = Server::bind("127.0.0.1:0")?.start(Api, App { greeting: "hello".to_owned() })?;
+/// let caller = running.caller();
+/// // A thread that watches a file, a queue or a device, for example.
+/// let thread = std::thread::spawn(move || caller.call(|app| app.greeting = "good day".to_owned()));
+/// while running.state().greeting == "hello" {
+///     running.poll_once(Some(Duration::from_millis(100)))?;
+/// }
+/// assert!(thread.join().expect("no panic"));
+/// # std::io::Result::Ok(())
+/// ```
+pub struct Caller<S: 'static> {
+    ticket: Arc<Ticket>,
+    state: PhantomData<fn(&mut S)>,
+}
+
+impl<S: 'static> Caller<S> {
+    pub(crate) fn new(ticket: Arc<Ticket>) -> Caller<S> {
+        Caller { ticket, state: PhantomData }
+    }
+
+    /// Has the closure called in the server's thread with the state, between two requests, as soon as the server is
+    /// polled. Does not wait for that. Those of one thread are called in order. Returns false, and drops the closure, if
+    /// the server is gone.
+    ///
+    /// While it runs nobody is served, and nothing bounds how many wait: call no more often than the server can follow. A
+    /// panic in it is counted, and told as [`Event::HandlerPanicked`](crate::Event::HandlerPanicked) without a route.
+    /// Those that wait when the server ends are dropped.
+    pub fn call(&self, then: impl FnOnce(&mut S) + Send + 'static) -> bool {
+        self.ticket.post(Content::Call(Box::new(move |state| then(own::<S>(state)))))
+    }
+}
+
+impl<S: 'static> Clone for Caller<S> {
+    fn clone(&self) -> Caller<S> {
+        Caller::new(Arc::clone(&self.ticket))
+    }
+}
+
+impl<S: 'static> fmt::Debug for Caller<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller").finish_non_exhaustive()
+    }
+}
+
 /// The state of a loop, which is of the type that the `Later` was made for.
 fn own<S: 'static>(state: &mut dyn Any) -> &mut S {
     match state.downcast_mut() {
@@ -219,8 +273,9 @@ impl Ticket {
         Lane::default().new_ticket()
     }
 
-    pub(crate) fn post(self: &Arc<Ticket>, content: Content) {
-        self.post.send(Letter { ticket: Arc::clone(self), content });
+    /// Sends a letter. False if the loop is gone.
+    pub(crate) fn post(self: &Arc<Ticket>, content: Content) -> bool {
+        self.post.send(Letter { ticket: Arc::clone(self), content })
     }
 
     /// Posts one part to each of these, and wakes each loop once.
@@ -394,22 +449,24 @@ impl Post {
         Post { letters: Mutex::new(Some(Vec::new())), posted: AtomicBool::new(false), outside }
     }
 
-    fn send(&self, letter: Letter) {
-        self.send_all([letter]);
+    fn send(&self, letter: Letter) -> bool {
+        self.send_all([letter])
     }
 
-    fn send_all(&self, new: impl IntoIterator<Item = Letter>) {
+    /// Takes letters. False if the loop is gone.
+    fn send_all(&self, new: impl IntoIterator<Item = Letter>) -> bool {
         let mut letters = locked(&self.letters);
         let Some(waiting) = letters.as_mut() else {
             // Dropping what is refused may post again.
             drop(letters);
-            return;
+            return false;
         };
         waiting.extend(new);
         drop(letters);
         if !self.posted.swap(true, Ordering::AcqRel) {
             self.outside.wake();
         }
+        true
     }
 
     /// Whether letters may have come since the last [`take`](Post::take).
@@ -470,17 +527,23 @@ impl Lane {
 
     #[cold]
     pub(crate) fn new_ticket(&mut self) -> Arc<Ticket> {
+        let ticket = self.ticket_of(self.owner);
+        self.taken = Some(Arc::clone(&ticket));
+        ticket
+    }
+
+    /// A ticket whose letters are for this owner.
+    #[cold]
+    pub(crate) fn ticket_of(&mut self, owner: u64) -> Arc<Ticket> {
         self.next += 1;
-        let ticket = Arc::new(Ticket {
+        Arc::new(Ticket {
             post: Arc::clone(&self.post),
-            owner: self.owner,
+            owner,
             number: self.next,
             closed: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
             room: (Mutex::new(()), Condvar::new()),
-        });
-        self.taken = Some(Arc::clone(&ticket));
-        ticket
+        })
     }
 
     /// The request was answered in another way.

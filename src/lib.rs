@@ -110,7 +110,7 @@ pub use extract::{
 pub use extract::{Form, Json, Query};
 pub use framing::Framing;
 pub use head::{Fields, Version};
-pub use later::{Later, TicketPart};
+pub use later::{Caller, Later, TicketPart};
 pub use limits::Limits;
 pub use method::{Method, Methods};
 pub use rate::{ByAddress, Limited, LimitedBy, RateCounts, RateLimit, TooMany};

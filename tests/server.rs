@@ -640,6 +640,35 @@ fn a_program_with_a_loop_of_its_own_drives_the_server_turn_by_turn() {
 }
 
 #[test]
+fn other_threads_reach_the_state_of_a_server_that_waits() {
+    let server = Server::bind("127.0.0.1:0").expect("a free port");
+    let address = server.local_addr().expect("an address");
+    let (send, receive) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        let mut running = server.start(Api, App::default())?;
+        send.send((running.caller(), running.handle())).expect("the test listens");
+        while running.poll_once(None)? {}
+        io::Result::Ok(running.into_state().visits)
+    });
+    let (caller, handle) = receive.recv().expect("it starts");
+    for _ in 0..100 {
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| assert!(caller.call(|app| app.visits += 1)));
+            }
+        });
+        let (told, visits) = mpsc::channel();
+        caller.call(move |app| told.send(app.visits).expect("the test listens"));
+        let visits = visits.recv_timeout(Duration::from_secs(10)).expect("the loop wakes up");
+        assert_eq!(visits % 4, 0);
+    }
+    assert_eq!(exchange(&mut connect(address), get("/visits")).content, "401");
+    handle.shutdown();
+    assert_eq!(thread.join().expect("no panic").expect("it served"), 401);
+    assert!(!caller.call(|_| ()));
+}
+
+#[test]
 fn events_tell_what_happens_and_how_much_it_matters() {
     let (tell, told) = mpsc::channel();
     let server = Server::bind("127.0.0.1:0").expect("a free port").on_event(move |event| {

@@ -55,13 +55,13 @@ pub enum Event<'e> {
         /// Why it ended.
         reason: CloseReason,
     },
-    /// A handler panicked; its client got a 500.
+    /// A handler panicked, and its client got a 500; or what an observer or a [`Caller`](crate::Caller) called did.
     #[non_exhaustive]
     HandlerPanicked {
         /// Method and pattern of its row, or of the last row that was called for the same connection in the same turn.
-        /// None for work that ran elsewhere, and for what was called when it was done.
+        /// None for work that ran elsewhere, and for what was called when it was done or by a `Caller`.
         route: Option<(Method, &'static str)>,
-        /// Whose request it was.
+        /// Whose request it was. None on a local socket, and for a `Caller`.
         peer: Option<SocketAddr>,
     },
     /// An answer could not be written as its handler wanted it, so its client got a 500 instead.

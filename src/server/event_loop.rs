@@ -19,6 +19,7 @@ mod shutdown;
 mod stalls;
 mod view;
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
@@ -34,7 +35,7 @@ use super::trusted::Trusted;
 use crate::caught::{caught, discard};
 use crate::connection::{CloseReason, Connection, Next, Tick, Turn, Workspace};
 use crate::held::PADDING_LEN;
-use crate::later::{Job, Lane, Outside};
+use crate::later::{Call, Caller, Content, Job, Lane, Outside};
 use crate::limits::{Limits, READ_BUFFER_LEN};
 use crate::route::{Routes, Row};
 use accept::Accept;
@@ -352,7 +353,10 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             let token = Token(owner);
             let slot = self.slots.get_mut(token.index() as usize).filter(|slot| slot.generation == token.generation());
             let Some(open) = slot.and_then(|slot| slot.open.as_mut()) else {
-                discard(letter.content);
+                match letter.content {
+                    Content::Call(call) if token == Token::COMMAND => self.call(call),
+                    nobodys => discard(nobodys),
+                }
                 continue;
             };
             self.workspace.lane.owner = owner;
@@ -378,6 +382,16 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         if self.stalls.threshold_ms != u64::MAX {
             self.stalls.ran = None;
             self.look_for_stall();
+        }
+    }
+
+    /// Calls what another thread wants called with the state.
+    fn call(&mut self, call: Call) {
+        let state: &mut dyn Any = &mut self.state;
+        if caught(|| call(state)).is_none() {
+            self.workspace.panics += 1;
+            self.stats.panics = self.workspace.panics;
+            tell(&mut self.hook, Event::HandlerPanicked { route: None, peer: None });
         }
     }
 
@@ -564,6 +578,10 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
 
     pub(crate) fn state_mut(&mut self) -> &mut S {
         &mut self.state
+    }
+
+    pub(crate) fn caller(&mut self) -> Caller<S> {
+        Caller::new(self.workspace.lane.ticket_of(Token::COMMAND.0))
     }
 
     pub(crate) fn into_state(self) -> S {

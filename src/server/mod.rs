@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::later::Caller;
 use crate::limits::Limits;
 use crate::route::{Routes, Table};
 
@@ -495,6 +496,11 @@ impl<S: 'static> Running<S> {
     /// The state that handlers work on, between two turns.
     pub fn state_mut(&mut self) -> &mut S {
         self.events.state_mut()
+    }
+
+    /// Has closures of other threads called with the state.
+    pub fn caller(&mut self) -> Caller<S> {
+        self.events.caller()
     }
 
     /// Ends the server, and hands the state back.

@@ -498,6 +498,34 @@ fn a_panic_in_a_late_answer_is_told_at_once_and_once() {
 }
 
 #[test]
+fn what_other_threads_call_has_the_state_and_its_panic_is_told_without_a_row() {
+    let mut stage = Stage::plain();
+    let peer = stage.ask("/keep/1");
+    let caller = stage.events.caller();
+    assert!(caller.call(|app| app.ready.push(1)) && caller.call(|_| panic!("on purpose")));
+    assert!(caller.clone().call(|app| app.ready.push(2)));
+    assert!(stage.events.state().ready.is_empty(), "the loop has not turned");
+    stage.settle();
+    assert_eq!(stage.events.state().ready, [1, 2]);
+    assert_eq!((stage.told("a handler panicked on a request from a local peer"), stage.events.stats().panics), (1, 1));
+    // It can answer who waits, and the answer leaves in the same turn.
+    caller.call(|app| app.kept.pop().expect("it was kept").1.answer("called."));
+    stage.settle();
+    assert_eq!(texts(&peer), ["called"]);
+    drop(stage);
+    assert!(!caller.call(|_| ()), "the loop is gone");
+}
+
+#[test]
+fn what_other_threads_call_can_hold_up_the_loop_and_is_told() {
+    let mut stage = Stage::plain();
+    let caller = stage.events.caller();
+    caller.call(|app| app.world.as_ref().expect("a world").advance(70));
+    stage.settle();
+    assert_eq!(stage.told("the loop was held up for 70 ms"), 1);
+}
+
+#[test]
 fn a_late_answer_that_fails_is_told_without_the_row_of_anybody_else() {
     for threshold in [Duration::from_millis(50), Duration::MAX] {
         let mut stage = Stage::plain();
