@@ -19,7 +19,7 @@ use crate::target::{self, Form, Target};
 pub(crate) use from_param::Spans;
 pub use from_param::{FromParam, PARAMS_MAX, Params, Rest};
 pub use from_request::{FromRequest, Nothing, RawQuery, Takes, TheBody, TheLater, TheWriter};
-pub use parts::{Deferred, Finish, Parts, Supply, Taken};
+pub use parts::{Deferred, Parts, Supply, Taken};
 
 /// A request without its body: a view that is free to copy.
 ///

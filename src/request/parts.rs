@@ -88,45 +88,15 @@ impl<'r, B> Supply<'r, TheLater> for Parts<'r, B, Response<'r>> {
     }
 }
 
-/// Turns what a handler returned into the proof that it answered.
-pub trait Finish<'r, R> {
-    /// Writes the answer, unless it was written.
-    fn finish(self, answer: R) -> Sent<'r>;
-}
-
-#[diagnostic::do_not_recommend]
-impl<'r, B, R: Respond> Finish<'r, R> for Parts<'r, B, Response<'r>> {
-    #[inline]
-    fn finish(self, answer: R) -> Sent<'r> {
-        answer.respond(self.writer)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<'r, B> Finish<'r, Sent<'r>> for Parts<'r, B, Taken> {
-    #[inline]
-    fn finish(self, answer: Sent<'r>) -> Sent<'r> {
-        answer
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<'r, B> Finish<'r, ()> for Parts<'r, B, Deferred<'r>> {
-    fn finish(self, (): ()) -> Sent<'r> {
+impl<'r, B> Parts<'r, B, Deferred<'r>> {
+    /// The answer comes later.
+    pub(crate) fn wait(self) -> Sent<'r> {
         self.writer.0.wait()
     }
-}
 
-/// An error is answered at once, and the right to answer later is void.
-#[diagnostic::do_not_recommend]
-impl<'r, B, E: Respond> Finish<'r, Result<(), E>> for Parts<'r, B, Deferred<'r>> {
-    fn finish(self, answer: Result<(), E>) -> Sent<'r> {
-        match answer {
-            Ok(()) => self.writer.0.wait(),
-            Err(error) => {
-                self.lane.void();
-                error.respond(self.writer.0)
-            }
-        }
+    /// This is the answer after all, and the right to answer later is void.
+    pub(crate) fn refuse(self, error: impl Respond) -> Sent<'r> {
+        self.lane.void();
+        error.respond(self.writer.0)
     }
 }

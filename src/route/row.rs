@@ -8,9 +8,7 @@
 use std::marker::PhantomData;
 
 use crate::rejection::Rejection;
-use crate::request::{
-    Deferred, Finish, FromParam, FromRequest, PARAMS_MAX, Params, Parts, Request, Supply, Taken, Takes,
-};
+use crate::request::{Deferred, FromParam, FromRequest, PARAMS_MAX, Params, Parts, Request, Supply, Taken, Takes};
 use crate::response::{Respond, Response, Sent};
 use crate::status::Status;
 
@@ -272,21 +270,21 @@ impl<'r, R, P: Answer<'r, R>> Ending<'r, R> for P {}
 impl<'r, B, R: Returned> Answer<'r, R> for Parts<'r, B, Response<'r>> {
     #[inline(always)]
     fn end(self, answer: R) -> Sent<'r> {
-        self.finish(answer)
+        answer.respond(self.writer)
     }
 }
 
 impl<'r, B, R: ReturnedByWriter<'r>> Answer<'r, R> for Parts<'r, B, Taken> {
     #[inline(always)]
     fn end(self, answer: R) -> Sent<'r> {
-        self.finish(answer.into_sent())
+        answer.into_sent()
     }
 }
 
 impl<'r, B, R: ReturnedByLater> Answer<'r, R> for Parts<'r, B, Deferred<'r>> {
     #[inline(always)]
     fn end(self, answer: R) -> Sent<'r> {
-        answer.finish(self)
+        answer.settle(self)
     }
 }
 
@@ -331,20 +329,23 @@ impl<'r> ReturnedByWriter<'r> for Sent<'r> {
     note = "the answer is given to `Later`; an `Err(E)` is answered at once, so `E` must be an answer, as `Rejection` is"
 )]
 pub trait ReturnedByLater {
-    fn finish<'r, B>(self, parts: Parts<'r, B, Deferred<'r>>) -> Sent<'r>;
+    fn settle<'r, B>(self, parts: Parts<'r, B, Deferred<'r>>) -> Sent<'r>;
 }
 
 #[diagnostic::do_not_recommend]
 impl ReturnedByLater for () {
-    fn finish<'r, B>(self, parts: Parts<'r, B, Deferred<'r>>) -> Sent<'r> {
-        Finish::finish(parts, self)
+    fn settle<'r, B>(self, parts: Parts<'r, B, Deferred<'r>>) -> Sent<'r> {
+        parts.wait()
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<E: Respond> ReturnedByLater for Result<(), E> {
-    fn finish<'r, B>(self, parts: Parts<'r, B, Deferred<'r>>) -> Sent<'r> {
-        Finish::finish(parts, self)
+    fn settle<'r, B>(self, parts: Parts<'r, B, Deferred<'r>>) -> Sent<'r> {
+        match self {
+            Ok(()) => parts.wait(),
+            Err(error) => parts.refuse(error),
+        }
     }
 }
 
