@@ -18,6 +18,8 @@ use sprat::{Body, CloseReason, Event, Handle, Level, Limits, Listen, Request, Re
 #[derive(Default)]
 struct App {
     visits: u64,
+    /// Told when `/slow` runs, and what it waits for.
+    gate: Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>,
 }
 
 routes! {
@@ -69,8 +71,10 @@ fn fail(app: &mut App, id: u64) -> String {
     id.to_string()
 }
 
-fn slow(_: &mut App) -> &'static str {
-    thread::sleep(Duration::from_millis(300));
+fn slow(app: &mut App) -> &'static str {
+    let (runs, may_go_on) = app.gate.take().expect("its test brings one");
+    runs.send(()).expect("it is waited for");
+    let _ = may_go_on.recv_timeout(Duration::from_secs(10));
     "slow"
 }
 
@@ -92,6 +96,10 @@ struct Lab {
 
 impl Lab {
     fn new(limits: Limits) -> Lab {
+        Lab::with(limits, App::default())
+    }
+
+    fn with(limits: Limits, app: App) -> Lab {
         let server = Server::bind("127.0.0.1:0").expect("a free port").limits(limits);
         let address = server.local_addr().expect("an address");
         let (tell, closed) = mpsc::channel();
@@ -101,7 +109,7 @@ impl Lab {
             }
         });
         let handle = server.handle();
-        let thread = thread::spawn(move || server.serve(Api, App::default()));
+        let thread = thread::spawn(move || server.serve(Api, app));
         Lab { address, handle, thread: Some(thread), closed }
     }
 
@@ -494,16 +502,19 @@ fn shutdown_cuts_off_what_does_not_end() {
 
 #[test]
 fn a_request_that_arrives_while_a_handler_keeps_the_loop_from_shutting_down_is_answered() {
-    let mut lab = Lab::new(Limits::DEFAULT);
+    let (tell, runs) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel();
+    let mut lab = Lab::with(Limits::DEFAULT, App { gate: Some((tell, may_go_on)), ..App::default() });
     let (mut slow, mut kept) = (lab.connect(), lab.connect());
     assert_hello(&mut kept);
     slow.write_all(get("/slow").as_bytes()).expect("room");
-    thread::sleep(ms(100));
+    runs.recv_timeout(Duration::from_secs(10)).expect("the handler runs");
     // The loop is in the handler. What is sent now is there when shutdown begins.
     lab.handle.shutdown();
     kept.write_all(GET.as_bytes()).expect("room");
     let mut new = lab.connect();
     new.write_all(GET.as_bytes()).expect("room");
+    go_on.send(()).expect("it waits");
     for stream in [&mut slow, &mut kept, &mut new] {
         let answer = read_answer(stream);
         assert_eq!(answer.status, 200);
