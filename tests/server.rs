@@ -278,24 +278,26 @@ fn small_requests_one_after_another_are_not_delayed() {
         })
         .collect();
     times.sort_unstable();
-    // Nagle's algorithm with delayed acknowledgements costs 40 ms each.
-    assert!(times[20] < ms(5), "{times:?}");
+    // Nagle's algorithm with delayed acknowledgements costs 40 ms each; others may be using the machine.
+    assert!(times[20] < ms(20), "{times:?}");
 }
 
 // ---- limits and hostile input ------------------------------------------------------------------------------------
 
 #[test]
 fn an_idle_connection_lives_as_long_as_it_was_set_to() {
-    let lab = Lab::new(Limits { idle_timeout: ms(700), ..Limits::DEFAULT });
+    let lab = Lab::new(Limits { idle_timeout: ms(2000), ..Limits::DEFAULT });
     let mut stream = lab.connect();
     for _ in 0..3 {
         assert_hello(&mut stream);
-        thread::sleep(ms(500));
+        thread::sleep(ms(800));
     }
+    let asked = Instant::now();
     let answer = exchange(&mut stream, post("still there"));
     assert_eq!(answer.content, "still there");
-    assert!(!is_closed_within(&mut stream, ms(600)));
-    assert!(is_closed_within(&mut stream, ms(1000)));
+    // What is too early is certain. What is too late may be the machine's doing, up to a point.
+    assert!(is_closed_within(&mut stream, ms(8000)));
+    assert!(asked.elapsed() >= ms(1990), "{:?}", asked.elapsed());
     assert_eq!(lab.next_close(), CloseReason::IdleTimeout);
 }
 
@@ -342,7 +344,8 @@ fn peers_that_drip_their_heads_are_gone_at_the_deadline_while_others_are_served(
         let answer = read_answer(stream);
         assert_eq!((answer.status, answer.close), (408, true));
     }
-    assert!(started.elapsed() < ms(3000), "{:?}", started.elapsed());
+    // Without that deadline it would be 10 seconds.
+    assert!(started.elapsed() < ms(8000), "{:?}", started.elapsed());
 }
 
 #[test]
@@ -357,7 +360,8 @@ fn a_body_that_drips_below_the_least_rate_is_refused() {
         thread::sleep(ms(100));
     }
     assert_eq!(read_answer(&mut stream).status, 408);
-    assert!(started.elapsed() < ms(2500));
+    // Without the grace that was set it would be 5 seconds.
+    assert!(started.elapsed() < ms(4500), "{:?}", started.elapsed());
     // One that is slow to start and fast enough then is served.
     let mut stream = lab.connect();
     let request = post(&"y".repeat(50_000));
@@ -382,12 +386,21 @@ fn a_peer_that_pipelines_for_ever_and_never_reads_is_not_read_either_and_is_drop
             Err(_) => break,
         }
     }
-    assert!(sent < 64 << 20, "{sent} bytes were taken");
     let mut other = lab.connect();
     for _ in 0..100 {
         assert_hello(&mut other);
     }
-    assert_eq!(lab.next_close(), CloseReason::WriteTimeout);
+    // On a busy machine it was only the server that was slow: the flood goes on until it is dropped.
+    let started = Instant::now();
+    let reason = loop {
+        match lab.closed.recv_timeout(ms(10)) {
+            Ok(reason) => break reason,
+            Err(_) => sent += flood.write(requests.as_bytes()).unwrap_or(0),
+        }
+        assert!(started.elapsed() < ms(10_000), "it is not dropped");
+    };
+    assert_eq!(reason, CloseReason::WriteTimeout);
+    assert!(sent < 64 << 20, "{sent} bytes were taken");
 }
 
 /// The system's own buffer takes megabytes, and says nothing while a slow reader empties it.
@@ -478,14 +491,15 @@ fn shutdown_closes_who_is_idle_or_silent_and_finishes_what_runs() {
     // Longer than a new connection is given for its request.
     thread::sleep(ms(600));
     lab.handle.shutdown();
-    assert!(is_closed_within(&mut idle, ms(300)));
-    assert!(is_closed_within(&mut silent, ms(300)));
+    // The two that do not end yet have 30 seconds.
+    assert!(is_closed_within(&mut idle, ms(5000)));
+    assert!(is_closed_within(&mut silent, ms(5000)));
     assert!(TcpStream::connect(lab.address).is_err());
     let answer = exchange(&mut half, &post("ab").as_bytes()[30..]);
     assert_eq!(answer, Answer { status: 200, close: true, content: "ab".into() });
     assert_eq!(read_answer(&mut download).content.len(), LARGE_LEN);
-    assert!(lab.stop() < ms(1000));
-    assert!(is_closed_within(&mut half, ms(100)) && is_closed_within(&mut download, ms(100)));
+    assert!(lab.stop() < ms(5000));
+    assert!(is_closed_within(&mut half, ms(5000)) && is_closed_within(&mut download, ms(5000)));
 }
 
 #[test]
@@ -496,7 +510,7 @@ fn shutdown_cuts_off_what_does_not_end() {
     download.write_all(get("/large").as_bytes()).expect("room");
     thread::sleep(ms(100));
     let took = lab.stop();
-    assert!(took >= ms(700) && took < ms(1500), "{took:?}");
+    assert!(took >= ms(690) && took < ms(8000), "{took:?}");
     assert_eq!([lab.next_close(), lab.next_close()], [CloseReason::DrainTimeout; 2]);
 }
 

@@ -90,6 +90,7 @@ pub fn is_closed_within(stream: &mut TcpStream, time: Duration) -> bool {
         match stream.read(&mut bytes) {
             Ok(0) => return true,
             Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => return false,
             Err(_) => return true,
         }
