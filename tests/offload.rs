@@ -4,7 +4,7 @@ mod common;
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,7 @@ routes! {
     Api for App {
         GET "/health"       => health(),
         GET "/hash/{id}"    => hash(later, id),
+        GET "/gated/{id}"   => gated(later, id),
         GET "/keep"         => keep(later),
         GET "/kept-open"    => kept_open(),
         GET "/numbers/{n}"  => numbers(later, n),
@@ -49,6 +50,19 @@ fn hash(_: &mut App, later: Later<App>, id: u64) {
             app.answered += 1;
             result.to_string()
         },
+    );
+}
+
+/// Opened by the one test that asks for such work.
+static GATE: AtomicBool = AtomicBool::new(false);
+
+fn gated(_: &mut App, later: Later<App>, id: u64) {
+    later.offload(
+        move || {
+            wait_until("the gate is opened", || GATE.load(Ordering::SeqCst));
+            id * 3
+        },
+        |_, result| result.to_string(),
     );
 }
 
@@ -159,23 +173,18 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[test]
-fn twenty_slow_logins_are_all_answered_and_health_stays_quick() {
+fn twenty_slow_logins_are_all_answered_and_health_waits_for_none_of_them() {
     let lab = Lab::new(Offload { threads: 2, ..Offload::DEFAULT });
     let mut logins: Vec<_> = (0..20).map(|_| lab.connect()).collect();
     for (id, login) in logins.iter_mut().enumerate() {
-        request(login, &format!("/hash/{id}"));
+        request(login, &format!("/gated/{id}"));
     }
+    // How quick it is the bench measures; here others may be using the machine.
     let mut probe = lab.connect();
-    let mut took: Vec<_> = (0..40)
-        .map(|_| {
-            let started = Instant::now();
-            assert_eq!(ask(&mut probe, "/health"), (200, "ok".into()));
-            started.elapsed()
-        })
-        .collect();
-    took.sort();
-    // The figure of the acceptance is 10 ms at the 99th percentile; here others may be using the machine.
-    assert!(took[took.len() / 2] < Duration::from_millis(10), "{took:?}");
+    for _ in 0..40 {
+        assert_eq!(ask(&mut probe, "/health"), (200, "ok".into()));
+    }
+    GATE.store(true, Ordering::SeqCst);
     for (id, login) in logins.iter_mut().enumerate() {
         assert_eq!(outcome(login), (200, (id * 3).to_string()));
     }
@@ -218,7 +227,8 @@ fn each_thread_of_the_pool_begins_with_what_it_was_told_to_and_survives_its_pani
     for (id, login) in logins.iter_mut().enumerate() {
         assert_eq!(outcome(login), (200, (id * 3).to_string()));
     }
-    assert_eq!(BEGUN.load(Ordering::SeqCst), 2);
+    // One thread may have done all of it before the other had its turn.
+    wait_until("both have begun", || BEGUN.load(Ordering::SeqCst) == 2);
 }
 
 #[test]
