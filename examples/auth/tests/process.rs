@@ -5,7 +5,7 @@ mod common;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ struct Acknowledged {
 }
 
 /// Registers and logs in, until the service is gone.
-fn write(address: SocketAddr, name: &str, began: &AtomicBool) -> Acknowledged {
+fn write(address: SocketAddr, name: &str, logins: &AtomicUsize) -> Acknowledged {
     let mut done = Acknowledged::default();
     let Ok(mut client) = Client::try_connect(address) else { return done };
     for number in 0.. {
@@ -83,7 +83,7 @@ fn write(address: SocketAddr, name: &str, began: &AtomicBool) -> Acknowledged {
         let form = common::login_form(answer.text("flow_id"), &email, PASSWORD);
         let Ok(answer) = ask("POST", "/oauth/login", Some(&form)) else { break };
         done.tokens.push(answer.text("access_token").to_owned());
-        began.store(true, Ordering::SeqCst);
+        logins.fetch_add(1, Ordering::SeqCst);
     }
     done
 }
@@ -95,13 +95,14 @@ fn killed_in_the_middle_of_writes_it_has_lost_no_user_and_no_session() {
     let (mut users, mut tokens) = (0, 0);
     for round in 0..4 {
         let mut process = Process::start(&place);
-        let began = AtomicBool::new(false);
+        let logins = AtomicUsize::new(0);
         let done: Vec<Acknowledged> = thread::scope(|scope| {
-            let (address, began) = (process.address, &began);
+            let (address, logins) = (process.address, &logins);
             let writers: Vec<_> = (0..8)
-                .map(|writer| scope.spawn(move || write(address, &format!("r{round}w{writer}"), began)))
+                .map(|writer| scope.spawn(move || write(address, &format!("r{round}w{writer}"), logins)))
                 .collect();
-            while !began.load(Ordering::SeqCst) {
+            // Enough to say something, however slow the disk is.
+            while logins.load(Ordering::SeqCst) < 12 {
                 thread::sleep(Duration::from_millis(1));
             }
             thread::sleep(Duration::from_millis(150 + 61 * round));
