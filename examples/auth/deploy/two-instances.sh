@@ -27,14 +27,14 @@ export ADDRESS_FLOWS_PER_MINUTE=10000 ADDRESS_LOGINS_PER_MINUTE=10000
 # The balancer, and what is asked past it.
 export BALANCERS=127.0.0.1
 
-# port NAME: one that is free now, from below those that the system gives to clients.
-port() {
-    local port
+# ports: four that are free now, each another, from below those that the system gives to clients.
+ports() {
+    local port count=0
     for port in $(shuf -i 20000-30000 -n 50); do
-        if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-            echo "$port"
-            return
-        fi
+        (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && continue
+        echo "$port"
+        count=$((count + 1))
+        [ $count -lt 4 ] || return 0
     done
 }
 
@@ -69,8 +69,9 @@ expect() {
 
 value() { sed -E "s/.*\"$1\":\"([^\"]*)\".*/\1/" <<<"$2"; }
 
-one=127.0.0.1:$(port) two=127.0.0.1:$(port)
-export AUTH_1=$one AUTH_2=$two PUBLIC=127.0.0.1:$(port) INTERNAL=127.0.0.1:$(port)
+mapfile -t free < <(ports)
+one=127.0.0.1:${free[0]} two=127.0.0.1:${free[1]}
+export AUTH_1=$one AUTH_2=$two PUBLIC=127.0.0.1:${free[2]} INTERNAL=127.0.0.1:${free[3]}
 public=http://$PUBLIC internal=http://$INTERNAL
 
 "$auth" add-client demo http://localhost:8080/callback >/dev/null
