@@ -194,9 +194,13 @@ impl Ask {
 fn provision(store: &mut Store, cost: u32) -> Result<(String, Duration), Box<dyn Error>> {
     let now = tokens::now();
     store.put_client(CLIENT, CLIENT, &[REDIRECT.into()], now)?;
-    let started = std::time::Instant::now();
-    let password_hash = passwords::hash(PASSWORD, cost).ok_or("no hash")?;
-    let hash_time = started.elapsed();
+    let (mut password_hash, mut hash_time) = (String::new(), Duration::MAX);
+    // The quickest of three: one that was interrupted would make for too few flows, and logins that fail.
+    for _ in 0..3 {
+        let started = std::time::Instant::now();
+        password_hash = passwords::hash(PASSWORD, cost).ok_or("no hash")?;
+        hash_time = hash_time.min(started.elapsed());
+    }
     let user = |id: &str, email: String| NewUser {
         id: id.to_owned(),
         email,
