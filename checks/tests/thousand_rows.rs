@@ -4,8 +4,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Seconds of processor time for a debug build of the table, on top of its dependencies.
-const BUILD_SECONDS_MAX: f64 = 20.0;
+/// Seconds of processor time for a debug build of the table, on top of its dependencies. It is 15 to 18 where others share
+/// the cores, and differs between machines: how it grows is what the other bound is for.
+const BUILD_SECONDS_MAX: f64 = 40.0;
+
+/// How many times as long as a quarter of the table it may take: in proportion would be less than 4, by the square 16.
+const TIMES_ITS_QUARTER_MAX: f64 = 7.0;
 
 #[test]
 fn a_thousand_rows_build_quickly_without_a_word_and_match() {
@@ -22,17 +26,23 @@ fn a_thousand_rows_build_quickly_without_a_word_and_match() {
     // The dependencies first, so that the rest of the time is that of the table.
     std::fs::write(room.join("src/main.rs"), "fn main() { let _ = sprat::PARAMS_MAX; }").unwrap();
     succeeds(&build(&room));
-    std::fs::write(room.join("src/main.rs"), program(1000)).unwrap();
-    let before = children_seconds();
-    let output = build(&room);
-    let seconds = children_seconds() - before;
-
-    succeeds(&output);
-    let printed = String::from_utf8_lossy(&output.stderr);
-    assert!(!printed.contains("main.rs") && !printed.contains("`thousand-rows` (bin"), "{printed}");
-    println!("1000 rows: {seconds:.1} s of processor time");
-    assert!(seconds < BUILD_SECONDS_MAX, "the build took {seconds:.1} s of processor time");
-    succeeds(&Command::new(room.join("target/debug/thousand-rows")).output().unwrap());
+    let [quarter, whole] = [250, 1000].map(|rows_len| {
+        std::fs::write(room.join("src/main.rs"), program(rows_len)).unwrap();
+        let before = children_seconds();
+        let output = build(&room);
+        let seconds = children_seconds() - before;
+        succeeds(&output);
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(!printed.contains("main.rs") && !printed.contains("`thousand-rows` (bin"), "{printed}");
+        println!("{rows_len} rows: {seconds:.1} s of processor time");
+        succeeds(&Command::new(room.join("target/debug/thousand-rows")).output().unwrap());
+        seconds
+    });
+    assert!(whole < BUILD_SECONDS_MAX, "the build took {whole:.1} s of processor time");
+    assert!(
+        whole < quarter * TIMES_ITS_QUARTER_MAX,
+        "{whole:.1} s of processor time, and {quarter:.1} s for a quarter"
+    );
 }
 
 #[track_caller]
