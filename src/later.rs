@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::caught::discard;
+use crate::caught::{caught, discard};
 use crate::rejection::Rejection;
 use crate::request::{FromRequest, Request, TheLater};
 use crate::response::{Respond, Response, Sent};
@@ -115,9 +115,9 @@ impl<S: 'static> Later<S> {
         T: Send + 'static,
         R: Respond,
     {
-        self.submit(move |later| {
+        self.submit(move || {
             let result = work();
-            later.answer_with(move |state| then(state, result));
+            Content::Answer(Box::new(move |state, response| then(own::<S>(state), result).respond(response)))
         });
     }
 
@@ -127,17 +127,19 @@ impl<S: 'static> Later<S> {
         work: impl FnOnce() -> T + Send + 'static,
         then: impl FnOnce(&mut S, T, Later<S>) + Send + 'static,
     ) {
-        self.submit(move |later| {
+        let Some(ticket) = self.ticket.clone() else { return };
+        self.submit(move || {
             let result = work();
-            later.call(move |state, later| then(state, result, later));
+            Content::Call(Box::new(move |state| then(own::<S>(state), result, Later::new(ticket))))
         });
     }
 
-    fn submit(self, work: impl FnOnce(Later<S>) + Send + 'static) {
-        let Some(ticket) = self.ticket.clone() else { return };
-        let job = Job { ticket: Arc::clone(&ticket), queued: None, run: Box::new(move || work(self)) };
-        if let Err(job) = ticket.post.outside.submit(job) {
-            job.refuse();
+    fn submit(mut self, work: impl FnOnce() -> Content + Send + 'static) {
+        let Some(ticket) = self.ticket.take() else { return };
+        let post = Arc::clone(&ticket.post);
+        let job = Job { work: Some((ticket, Box::new(work))), queued: None };
+        if let Err(job) = post.outside.submit(job) {
+            job.refuse().send();
         }
     }
 
@@ -275,7 +277,7 @@ impl Ticket {
 
     /// Sends a letter. False if the loop is gone.
     pub(crate) fn post(self: &Arc<Ticket>, content: Content) -> bool {
-        self.post.send(Letter { ticket: Arc::clone(self), content })
+        Letter { ticket: Arc::clone(self), content }.send()
     }
 
     /// Posts one part to each of these, and wakes each loop once.
@@ -286,7 +288,7 @@ impl Ticket {
         let (own, others): (Vec<_>, Vec<_>) = tickets.into_iter().partition(|ticket| Arc::ptr_eq(&ticket.post, &post));
         post.send_all(own.into_iter().map(letter));
         for ticket in others {
-            Arc::clone(&ticket.post).send(letter(ticket));
+            letter(ticket).send();
         }
     }
 
@@ -362,6 +364,11 @@ pub(crate) struct Letter {
 }
 
 impl Letter {
+    /// Puts it where the loop takes it from. False if the loop is gone.
+    pub(crate) fn send(self) -> bool {
+        Arc::clone(&self.ticket.post).send_all([self])
+    }
+
     pub(crate) fn owner(&self) -> u64 {
         self.ticket.owner
     }
@@ -396,28 +403,52 @@ pub(crate) enum Content {
     Busy,
 }
 
-/// Work for the pool.
+/// Work for the pool, and whom its result is for. Dropped, it answers 500.
+///
+/// What comes of it is a letter, and not sent yet: its place in the pool has to be free before anybody hears of it, and
+/// asks for more.
 pub(crate) struct Job {
-    ticket: Arc<Ticket>,
+    /// None once it is done, or refused.
+    work: Option<(Arc<Ticket>, Work)>,
     /// When it was put into the queue.
     pub(crate) queued: Option<Instant>,
-    run: Box<dyn FnOnce() + Send>,
 }
+
+type Work = Box<dyn FnOnce() -> Content + Send>;
 
 impl Job {
     /// Whether nobody waits for the result.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.ticket.is_closed()
+        self.work.as_ref().is_none_or(|(ticket, _)| ticket.is_closed())
     }
 
-    pub(crate) fn run(self) {
-        (self.run)();
+    /// Does it. A panic is a result too.
+    pub(crate) fn run(self) -> Letter {
+        self.end(|work| caught(work).unwrap_or(Content::Dropped { panicking: true }))
     }
 
-    /// Answers that there is no room for it.
-    pub(crate) fn refuse(self) {
-        // Dropping the job drops its `Later`, whose letter comes behind this one and finds nobody.
-        self.ticket.post(Content::Busy);
+    /// There is no room for it.
+    pub(crate) fn refuse(self) -> Letter {
+        self.end(|work| {
+            discard(work);
+            Content::Busy
+        })
+    }
+
+    fn end(mut self, end: impl FnOnce(Work) -> Content) -> Letter {
+        match self.work.take() {
+            Some((ticket, work)) => Letter { ticket, content: end(work) },
+            None => unreachable!("a job ends once"),
+        }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if let Some((ticket, work)) = self.work.take() {
+            discard(work);
+            ticket.post(Content::Dropped { panicking: false });
+        }
     }
 }
 
@@ -447,10 +478,6 @@ pub(crate) struct Post {
 impl Post {
     pub(crate) fn new(outside: Box<dyn Outside>) -> Post {
         Post { letters: Mutex::new(Some(Vec::new())), posted: AtomicBool::new(false), outside }
-    }
-
-    fn send(&self, letter: Letter) -> bool {
-        self.send_all([letter])
     }
 
     /// Takes letters. False if the loop is gone.
@@ -493,7 +520,8 @@ impl Post {
     /// The loop is gone.
     pub(crate) fn close(&self) {
         let letters = locked(&self.letters).take();
-        discard(letters);
+        // One by one: two values of a collection that panic when they are dropped end the process.
+        letters.into_iter().flatten().for_each(discard);
         self.outside.close();
     }
 }

@@ -420,10 +420,11 @@ impl<S> std::fmt::Debug for Outgoing<'_, S> {
 
 /// One raw connection; see [`Client::connect`]. `C` is the client, borrowed or owned.
 pub struct Link<S: 'static, C: BorrowMut<Client<S>>> {
+    /// Dropped before the state, which may join threads that wait for room in a stream.
+    connection: Connection,
     client: C,
     state: PhantomData<S>,
     owner: u64,
-    connection: Connection,
     received: Vec<u8>,
     /// Sent, and not yet read by the server, as in a socket's receive queue.
     queue: VecDeque<u8>,

@@ -5,10 +5,12 @@ mod common;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use common::{Answer, connect, get, read_answer};
+use sprat::testing::Client;
 use sprat::{
     Broadcast, EventStream, Handle, Later, Limits, Listen, Message, Offload, Server, Stats, Status, Stream, StreamHead,
     routes,
@@ -26,6 +28,7 @@ routes! {
         GET "/health"       => health(),
         GET "/hash/{id}"    => hash(later, id),
         GET "/gated/{id}"   => gated(later, id),
+        GET "/at-once"      => at_once(later),
         GET "/keep"         => keep(later),
         GET "/kept-open"    => kept_open(),
         GET "/numbers/{n}"  => numbers(later, n),
@@ -51,6 +54,10 @@ fn hash(_: &mut App, later: Later<App>, id: u64) {
             result.to_string()
         },
     );
+}
+
+fn at_once(_: &mut App, later: Later<App>) {
+    later.offload(|| (), |_, ()| "done");
 }
 
 /// Opened by the one test that asks for such work.
@@ -213,6 +220,15 @@ fn of_a_storm_everybody_gets_an_answer() {
 }
 
 #[test]
+fn who_has_an_answer_finds_the_place_of_its_work_free() {
+    let lab = Lab::new(Offload { threads: 1, queue: 0, ..Offload::DEFAULT });
+    let mut stream = lab.connect();
+    for round in 0..5000 {
+        assert_eq!(ask(&mut stream, "/at-once").0, 200, "in round {round}");
+    }
+}
+
+#[test]
 fn each_thread_of_the_pool_begins_with_what_it_was_told_to_and_survives_its_panic() {
     static BEGUN: AtomicUsize = AtomicUsize::new(0);
     fn begin() {
@@ -290,6 +306,53 @@ fn who_waits_for_room_is_not_told_that_there_is_none_because_others_were_quicker
         assert_ne!(chunks.next(), "");
     }
     assert_eq!(chunks.next(), "");
+}
+
+/// A state that joins its threads when it is dropped, and says what became of them.
+struct Joined {
+    producers: Vec<JoinHandle<Result<(), sprat::StreamError>>>,
+    ends: mpsc::Sender<sprat::StreamError>,
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        for producer in self.producers.drain(..) {
+            let end = producer.join().expect("no panic").expect_err("it had no end");
+            let _ = self.ends.send(end);
+        }
+    }
+}
+
+routes! { Flood for Joined { GET "/" => flood(later), } }
+
+fn flood(app: &mut Joined, later: Later<Joined>) {
+    let stream = later.stream(StreamHead::new("text/plain").room(10));
+    let produce = move || {
+        loop {
+            stream.send_blocking(vec![b'x'; 1 << 20], Duration::from_secs(60))?;
+        }
+    };
+    app.producers.push(thread::spawn(produce));
+}
+
+#[test]
+fn a_state_that_joins_its_producers_finds_their_streams_closed() {
+    let (ends, end) = mpsc::channel();
+    let state = Joined { producers: Vec::new(), ends: ends.clone() };
+    let mut running = Server::bind("127.0.0.1:0").expect("a free port").start(Flood, state).expect("it starts");
+    let mut reader = connect(running.local_addr().expect("an address"));
+    request(&mut reader, "/");
+    while running.state().producers.is_empty() {
+        running.poll_once(Some(Duration::from_millis(10))).expect("it runs");
+    }
+    drop(running);
+    assert_eq!(end.try_recv(), Ok(sprat::StreamError::Closed));
+
+    let mut link = Client::new(Flood, Joined { producers: Vec::new(), ends }).into_link();
+    link.take_at_most(1000);
+    link.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    drop(link);
+    assert_eq!(end.try_recv(), Ok(sprat::StreamError::Closed));
 }
 
 #[test]

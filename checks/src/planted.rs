@@ -267,7 +267,7 @@ pub const FAULTS: &[Fault] = &[
     fault(
         "answer nothing where the pool is full",
         LATER,
-        "            job.refuse();\n",
+        "            job.refuse().send();\n",
         "            std::mem::forget(job);\n",
     ),
 ];

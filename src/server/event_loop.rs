@@ -50,12 +50,13 @@ pub(crate) type Hook = Box<dyn FnMut(&Event<'_>) + Send>;
 pub(crate) struct EventLoop<N: Net, S: 'static> {
     net: N,
     routes: &'static Routes<S>,
-    state: S,
     limits: Limits,
+    /// These two are dropped before the state, which may join threads that wait for room in a stream.
+    slots: Vec<Slot<N::Socket>>,
     workspace: Workspace,
+    state: S,
     /// What is received goes here first, unless its connection holds a partial message.
     read: Box<[u8]>,
-    slots: Vec<Slot<N::Socket>>,
     free: Vec<u32>,
     /// Slots closed in this turn. Events for them may still be in the batch.
     freed: Vec<u32>,

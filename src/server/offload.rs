@@ -8,8 +8,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::caught::{caught, discard};
-use crate::later::{Job, locked};
+use crate::caught::caught;
+use crate::later::{Job, Letter, locked};
 
 /// The pool of threads that [`Later::offload`](crate::Later::offload) hands work to; see
 /// [`Server::offload`](crate::Server::offload). Each loop has its own.
@@ -131,7 +131,7 @@ impl Pool {
         drop(state);
         self.0.changed.notify_one();
         // What they hold may take locks.
-        discard(cancelled);
+        drop(cancelled);
         Ok(())
     }
 
@@ -180,17 +180,16 @@ impl Pool {
         let deadline = state.options.deadline;
         state.busy += 1;
         drop(state);
-        // A panic drops the `Later` in the job, which answers 500. What is only dropped can panic too.
-        let _ = caught(|| {
-            if job.is_cancelled() {
-                drop(job);
-            } else if late || job.queued.is_some_and(|queued| queued.elapsed() > deadline) {
-                job.refuse();
-            } else {
-                job.run();
-            }
-        });
+        let letter = if job.is_cancelled() {
+            drop(job);
+            None
+        } else if late || job.queued.is_some_and(|queued| queued.elapsed() > deadline) {
+            Some(job.refuse())
+        } else {
+            Some(job.run())
+        };
         self.state().busy -= 1;
+        letter.map(Letter::send);
         true
     }
 
@@ -202,7 +201,7 @@ impl Pool {
         drop(state);
         self.0.changed.notify_all();
         // What they hold may take locks.
-        discard(jobs);
+        drop(jobs);
     }
 }
 

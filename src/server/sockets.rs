@@ -10,7 +10,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use mio::net::{TcpListener, TcpStream};
@@ -226,8 +226,8 @@ pub(crate) struct Mailbox {
     waker: Waker,
     /// The soonest shutdown that was asked for.
     shutdown_ms: AtomicU64,
-    /// Who wants to know the counters.
-    questions: Mutex<Vec<Arc<Question>>>,
+    /// Who wants to know the counters, unless they have given up.
+    questions: Mutex<Vec<Weak<Question>>>,
     asked: AtomicBool,
     /// Those of the other workers, which get the same wishes.
     others: Mutex<Vec<Arc<Mailbox>>>,
@@ -274,7 +274,11 @@ impl Mailbox {
     /// Where the counters will come from, those of the other workers included.
     pub(crate) fn ask_for_stats(&self) -> Vec<Arc<Question>> {
         let question = Arc::new(Question::default());
-        locked(&self.questions).push(Arc::clone(&question));
+        let mut questions = locked(&self.questions);
+        // A loop that has ended answers none.
+        questions.retain(|question| question.strong_count() > 0);
+        questions.push(Arc::downgrade(&question));
+        drop(questions);
         self.asked.store(true, Ordering::Release);
         self.wake();
         let mut questions = vec![question];
@@ -291,7 +295,7 @@ impl Mailbox {
 
     pub(crate) fn answer_questions(&self, stats: Stats) {
         self.asked.store(false, Ordering::Release);
-        for question in locked(&self.questions).drain(..) {
+        for question in locked(&self.questions).drain(..).filter_map(|question| question.upgrade()) {
             *locked(&question.answer) = Some(stats);
             question.answered.notify_all();
         }
@@ -387,13 +391,13 @@ impl Net for Sockets {
     }
 
     fn shutdown_asked(&mut self) -> Option<Duration> {
-        if self.signal_arrived() {
-            return Some(self.signal_delay);
-        }
-        match self.mailbox.shutdown_ms.swap(NOTHING, Ordering::AcqRel) {
+        let by_signal = self.signal_arrived().then_some(self.signal_delay);
+        let by_handle = match self.mailbox.shutdown_ms.swap(NOTHING, Ordering::AcqRel) {
             NOTHING => None,
             delay_ms => Some(Duration::from_millis(delay_ms)),
-        }
+        };
+        // One event tells of both.
+        [by_signal, by_handle].into_iter().flatten().min()
     }
 
     fn waker(&self) -> Box<dyn Fn() + Send + Sync> {

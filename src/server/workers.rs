@@ -55,16 +55,12 @@ impl Server {
                 .map(|(at, server)| {
                     let handle = handle.clone();
                     let run = move || {
-                        let stop = StopAll(handle);
-                        let served = server.start_rows(T::ROUTES, make(), count).and_then(|mut running| {
+                        // Also where it stopped because all do: one that was not started yet missed the signal.
+                        let _stop = StopAll(handle);
+                        server.start_rows(T::ROUTES, make(), count).and_then(|mut running| {
                             while running.poll_once(None)? {}
                             Ok(running.stats())
-                        });
-                        if served.is_ok() {
-                            // It stopped because all do.
-                            stop.forgive();
-                        }
-                        served
+                        })
                     };
                     thread::Builder::new().name(format!("sprat-{at}")).spawn_scoped(scope, run)
                 })
@@ -124,14 +120,8 @@ impl Server {
     }
 }
 
-/// Stops all loops, unless it is forgiven: one of them has failed.
+/// Stops all loops when it is dropped: one of them has ended.
 struct StopAll(Option<Handle>);
-
-impl StopAll {
-    fn forgive(mut self) {
-        self.0 = None;
-    }
-}
 
 impl Drop for StopAll {
     fn drop(&mut self) {

@@ -6,11 +6,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use sprat::{Body, Limits, Listen, Request, Respond, Server, Status, routes};
+use sprat::{Body, Handle, Limits, Listen, Request, Respond, Server, Status, routes};
 
 use crate::common::{connect, get, ms, try_connect, try_exchange};
 
@@ -19,12 +19,15 @@ use crate::common::{connect, get, ms, try_connect, try_exchange};
 #[derive(Default)]
 struct App {
     large: Option<Arc<[u8]>>,
+    handle: Option<Handle>,
 }
 
 routes! {
     Api for App {
         GET  "/"               => hello(),
         GET  "/pid"            => pid(),
+        GET  "/stop"           => stop(),
+        GET  "/terminate"      => terminate(),
         GET  "/ready"          => ready(request),
         GET  "/peer"           => peer(request),
         GET  "/large"          => large(),
@@ -39,6 +42,18 @@ fn hello(_: &mut App) -> &'static str {
 
 fn pid(_: &mut App) -> String {
     std::process::id().to_string()
+}
+
+/// Shuts down at once, when other requests have come.
+fn stop(app: &mut App) {
+    thread::sleep(ms(300));
+    app.handle.as_ref().expect("a handle").shutdown();
+}
+
+fn terminate(_: &mut App) {
+    signal_process(std::process::id(), "-TERM");
+    // Another thread may be the one that the system interrupts.
+    thread::sleep(ms(50));
 }
 
 fn ready(_: &mut App, request: Request<'_>) -> (Status, String) {
@@ -75,6 +90,7 @@ fn the_server_of_another_process() {
     let Ok(settings) = std::env::var(SETTINGS) else { return };
     let mut limits = Limits::DEFAULT;
     let (mut place, mut trusted, mut delay) = ("127.0.0.1:0", "", Duration::ZERO);
+    let mut second_worker_after = None;
     let mut hoard = Vec::new();
     for setting in settings.split_whitespace() {
         let (name, value) = setting.split_once('=').expect("name=value");
@@ -86,6 +102,7 @@ fn the_server_of_another_process() {
             // Descriptors that the program has for itself.
             "hoard" => hoard.extend((0..number).map(|_| File::open("/dev/null").expect("a descriptor"))),
             "delay_ms" => delay = time,
+            "second_worker_after_ms" => second_worker_after = Some(time),
             "first_byte_ms" => limits.first_byte_timeout = time,
             "head_ms" => limits.head_timeout = time,
             "grace_ms" => limits.body_grace = time,
@@ -119,7 +136,20 @@ fn the_server_of_another_process() {
     let server = server.proxy_protocol(trusted).expect("peers");
     let address = server.local_addr().map_or("none".into(), |address| address.to_string());
     println!("\nready at {address}");
-    server.serve(Api, App::default()).expect("the loop runs");
+    let handle = server.handle();
+    let make = || App { handle: Some(handle.clone()), ..App::default() };
+    if let Some(time) = second_worker_after {
+        let made = AtomicUsize::new(0);
+        let make = || {
+            if made.fetch_add(1, Ordering::Relaxed) == 1 {
+                thread::sleep(time);
+            }
+            make()
+        };
+        server.serve_workers(2, Api, make).expect("the loops run");
+    } else {
+        server.serve(Api, make()).expect("the loop runs");
+    }
     // Past the test harness, which would say more.
     std::process::exit(0);
 }

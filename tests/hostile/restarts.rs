@@ -98,6 +98,33 @@ fn a_signal_drains_the_server_and_the_process_ends_well() {
 }
 
 #[test]
+fn a_signal_does_not_hide_a_shutdown_that_is_wanted_sooner() {
+    let mut process = Process::start("delay_ms=60000");
+    let (mut one, mut other) = (process.connect(), process.connect());
+    assert_hello(&mut one);
+    assert_hello(&mut other);
+    // The second handler runs when the loop knows that it was called, and not yet for what.
+    one.write_all(get("/stop").as_bytes()).expect("room");
+    thread::sleep(ms(100));
+    other.write_all(get("/terminate").as_bytes()).expect("room");
+    assert_eq!(process.wait(ms(20_000)), Some(0));
+}
+
+#[test]
+fn a_signal_reaches_the_workers_that_have_not_started() {
+    let mut process = Process::start("place=shared=127.0.0.1:0 second_worker_after_ms=1500");
+    // A connection waits at either of them. Once one is answered, the first has started.
+    let answered = within(ms(20_000), || {
+        let mut stream = process.connect();
+        stream.set_read_timeout(Some(ms(100))).expect("a socket");
+        try_exchange(&mut stream, get("/")).ok()
+    });
+    assert!(answered.is_some(), "nobody started");
+    process.signal("-TERM");
+    assert_eq!(process.wait(ms(30_000)), Some(0));
+}
+
+#[test]
 fn a_second_signal_ends_the_process_at_once() {
     let mut process = Process::start("");
     let mut half = process.connect();

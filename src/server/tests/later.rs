@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::super::event_loop::EventLoop;
 use super::fake::{FakeNet, Peer, World};
+use crate::later::{Job, Lane, Outside};
 use crate::route::Table;
-use crate::server::offload::Offload;
+use crate::server::offload::{Offload, Pool};
 use crate::{Broadcast, Delivery, EventStream, Later, Limits, Message, Request, Respond, routes};
 
 #[derive(Default)]
@@ -555,6 +556,64 @@ impl Respond for Bomb {
         std::mem::forget(self);
         response.text("bomb.")
     }
+}
+
+/// Says what the pool looks like whenever a letter comes.
+struct Watch {
+    pool: Pool,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Outside for Watch {
+    fn wake(&self) {
+        self.seen.lock().expect("no panic").push(format!("{:?}", self.pool));
+    }
+    fn submit(&self, job: Job) -> Result<(), Job> {
+        self.pool.submit(job)
+    }
+    fn close(&self) {}
+}
+
+#[test]
+fn the_place_of_work_is_free_before_anybody_hears_of_its_result() {
+    let free = "Pool { waiting: 0, busy: 0, .. }";
+    for late in [false, true] {
+        let (pool, seen) = (Pool::new(Offload::DEFAULT), Arc::default());
+        pool.drive_by_hand();
+        let submit = |work: fn()| {
+            let outside = Watch { pool: pool.clone(), seen: Arc::clone(&seen) };
+            let mut lane = Lane::new(Box::new(outside));
+            Later::<()>::new(lane.new_ticket()).offload(work, |(), ()| "done");
+            assert!(pool.run_at(0, late));
+        };
+        submit(|| ());
+        submit(|| panic!("on purpose"));
+        assert_eq!(*seen.lock().expect("no panic"), [free, free]);
+    }
+}
+
+#[test]
+fn several_values_that_panic_when_they_are_dropped_end_nothing_together() {
+    let mut stage = Stage::new(Limits::DEFAULT, Offload { threads: 1, queue: 3, ..Offload::DEFAULT });
+    let mut ask_for_bombs = || {
+        for _ in 0..3 {
+            let peer = stage.ask("/keep/1");
+            let (_, later) = stage.events.state_mut().kept.pop().expect("it was kept");
+            let bomb = Bomb;
+            later.offload(move || drop(bomb), |_, ()| "never.");
+            stage.leave(&peer);
+        }
+    };
+    // Those that make room for others, those that the end of the loop finds in the queue, and those in letters.
+    ask_for_bombs();
+    ask_for_bombs();
+    for _ in 0..2 {
+        let _peer = stage.ask("/keep/1");
+        let (_, later) = stage.events.state_mut().kept.pop().expect("it was kept");
+        later.answer(Bomb);
+    }
+    let state = stage.events.into_state();
+    assert!(state.kept.is_empty());
 }
 
 #[test]
