@@ -19,15 +19,29 @@ use crate::routes::App;
 use crate::store::{Store, StoreError};
 use crate::tokens;
 
-/// See the module. Dropped, it does what is in the queue, and ends.
+/// See the module. Dropped, it does what is in the queue, and ends; it does not wait for a database that says nothing.
 pub struct Database {
     /// None while it is being dropped.
     jobs: Option<SyncSender<Job>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Gets the connection, or why there is none.
-type Job = Box<dyn FnOnce(Result<&mut Store, StoreError>) + Send>;
+/// Gets whoever has a connection, and asks for it if that is worth while.
+type Job = Box<dyn FnOnce(&mut dyn Stores) + Send>;
+
+trait Stores {
+    /// The connection, or why there is none. Makes one if it was lost.
+    fn store(&mut self) -> Result<&mut Store, StoreError>;
+}
+
+/// No place was left in the queue.
+struct NoPlace;
+
+impl Stores for NoPlace {
+    fn store(&mut self) -> Result<&mut Store, StoreError> {
+        Err(StoreError::Unavailable("the queue is full".into()))
+    }
+}
 
 impl Database {
     /// Starts the threads. `store` is the first connection.
@@ -40,12 +54,17 @@ impl Database {
         while stores.len() < count {
             stores.push(Store::connect(&config.database)?);
         }
+        Database::with(&config.database, stores.into_iter().map(Some))
+    }
+
+    /// One thread for each of these connections, or places for one.
+    fn with(backend: &Backend, stores: impl Iterator<Item = Option<Store>>) -> Result<Database, StoreError> {
         let (sender, receiver) = sync_channel(QUEUE);
-        let receiver = Arc::new(Mutex::new(receiver));
-        let threads = stores.into_iter().enumerate().map(|(at, store)| {
-            let worker = Worker { backend: config.database.clone(), store: Some(store), sweeps: at == 0 };
-            let receiver = Arc::clone(&receiver);
-            thread::Builder::new().name(format!("auth-database-{at}")).spawn(move || worker.work(&receiver))
+        let queue = Arc::new(Queue { jobs: Mutex::new(receiver), swept: Mutex::new(Instant::now()) });
+        let threads = stores.enumerate().map(|(at, store)| {
+            let worker = Worker { backend: backend.clone(), store };
+            let queue = Arc::clone(&queue);
+            thread::Builder::new().name(format!("auth-database-{at}")).spawn(move || worker.work(&queue))
         });
         let threads = threads.collect::<Result<_, _>>();
         let threads = threads.map_err(|error| StoreError::Unavailable(format!("a thread: {error}")))?;
@@ -59,11 +78,11 @@ impl Database {
         work: impl FnOnce(&mut Store) -> Result<T, StoreError> + Send + 'static,
         then: impl FnOnce(&mut App, T, Later<App>) + Send + 'static,
     ) {
-        let job = move |store: Result<&mut Store, StoreError>| {
+        let job = move |stores: &mut dyn Stores| {
             if later.is_closed() {
                 return;
             }
-            match store.and_then(work) {
+            match stores.store().and_then(work) {
                 Ok(value) => later.call(move |app, later| then(app, value, later)),
                 Err(error) => later.answer(refusals::store_failed(&error)),
             }
@@ -75,9 +94,7 @@ impl Database {
         let Some(jobs) = &self.jobs else { return };
         match jobs.try_send(job) {
             Ok(()) => {}
-            Err(TrySendError::Full(job) | TrySendError::Disconnected(job)) => {
-                job(Err(StoreError::Unavailable("the queue is full".into())));
-            }
+            Err(TrySendError::Full(job) | TrySendError::Disconnected(job)) => job(&mut NoPlace),
         }
     }
 }
@@ -85,40 +102,76 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         self.jobs = None;
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
+        let ends = Instant::now() + END_TIMEOUT;
+        while self.threads.iter().any(|thread| !thread.is_finished()) {
+            if Instant::now() >= ends {
+                // The client library waits for ever for a server that took its connection.
+                log::line("database: it does not answer, and what was to be written may be lost");
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
         }
     }
 }
+
+/// How long the end waits for a database that says nothing.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// So many look-ups take well below a second.
 const QUEUE: usize = 4096;
 
 const SWEEP_EACH: Duration = Duration::from_secs(60);
 
+/// What the threads share.
+struct Queue {
+    jobs: Mutex<Receiver<Job>>,
+    /// When what is over was last removed.
+    swept: Mutex<Instant>,
+}
+
+impl Queue {
+    fn next(&self) -> Result<Job, RecvTimeoutError> {
+        // One waits for the next job and the others wait for the lock; both end when there is one.
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SWEEP_EACH)
+    }
+
+    /// Whether it is time to sweep, and nobody does. Any of the threads: the same one may have the lock for hours.
+    fn is_sweep_due(&self) -> bool {
+        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = swept.elapsed() >= SWEEP_EACH;
+        if due {
+            *swept = Instant::now();
+        }
+        due
+    }
+}
+
 struct Worker {
     backend: Backend,
     /// None if the connection was lost.
     store: Option<Store>,
-    /// One of them does this for all.
-    sweeps: bool,
+}
+
+impl Stores for Worker {
+    fn store(&mut self) -> Result<&mut Store, StoreError> {
+        match &mut self.store {
+            Some(store) => Ok(store),
+            none => Ok(none.insert(Store::connect(&self.backend)?)),
+        }
+    }
 }
 
 impl Worker {
-    fn work(mut self, jobs: &Mutex<Receiver<Job>>) {
-        let mut swept = Instant::now();
+    fn work(mut self, queue: &Queue) {
         loop {
-            // One waits for the next job and the others wait for the lock; both end when there is one.
-            let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SWEEP_EACH);
-            match next {
+            match queue.next() {
                 Ok(job) => self.run(job),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if self.sweeps && swept.elapsed() >= SWEEP_EACH {
-                swept = Instant::now();
-                self.run(Box::new(|store| {
-                    if let Err(error) = store.and_then(|store| store.sweep(tokens::now())) {
+            if queue.is_sweep_due() {
+                self.run(Box::new(|stores| {
+                    if let Err(error) = stores.store().and_then(|store| store.sweep(tokens::now())) {
                         log::line(format_args!("database: what is over was not removed: {error}"));
                     }
                 }));
@@ -130,16 +183,30 @@ impl Worker {
         if self.store.as_ref().is_some_and(Store::is_broken) {
             self.store = None;
         }
-        let store = match &mut self.store {
-            Some(store) => Ok(store),
-            none => match Store::connect(&self.backend) {
-                Ok(store) => Ok(none.insert(store)),
-                Err(error) => Err(error),
-            },
-        };
         // A panic drops the job's `Later`, which answers 500; the connection may be in the middle of something.
-        if catch_unwind(AssertUnwindSafe(|| job(store))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| job(self))).is_err() {
             self.store = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_database_that_says_nothing_does_not_keep_the_end_waiting() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let backend = Backend::Postgres(format!("postgres://x@{}/x", silent.local_addr().unwrap()));
+        let database = Database::with(&backend, [None, None].into_iter()).unwrap();
+        for _ in 0..4 {
+            database.put(Box::new(|stores| drop(stores.store())));
+        }
+        let _taken = silent.accept().unwrap();
+        let started = Instant::now();
+        drop(database);
+        assert!(started.elapsed() < 4 * END_TIMEOUT);
     }
 }
