@@ -664,6 +664,36 @@ fn a_program_with_a_loop_of_its_own_drives_the_server_turn_by_turn() {
     assert_eq!(running.into_state().requests.get(), 10);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_waits_for_descriptors_serves_when_the_server_has_something_to_do() {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let limits = Limits { idle_timeout: ms(300), requests_per_turn: 2, ..Limits::DEFAULT };
+    let server = Server::bind("127.0.0.1:0").expect("a free port").limits(limits);
+    let mut running = server.start(Api, App::default()).expect("a start");
+    let (address, handle) = (running.local_addr().expect("an address"), running.handle());
+    let client = thread::spawn(move || {
+        let mut stream = connect(address);
+        assert_hello(&mut stream);
+        // More than one turn takes, so that the rest is told by no event.
+        stream.write_all(GET.repeat(50).as_bytes()).expect("room");
+        for _ in 0..50 {
+            assert_eq!(read_answer(&mut stream).status, 200);
+        }
+        // A deadline that no event tells.
+        assert!(is_closed_within(&mut stream, ms(20_000)));
+        handle.shutdown();
+    });
+    let mut turns = 0;
+    while running.poll_once(Some(Duration::ZERO)).expect("a turn") {
+        turns += 1;
+        let timeout = running.timeout().map(|time| Timespec::try_from(time).expect("it is short"));
+        poll(&mut [PollFd::new(&running, PollFlags::IN)], timeout.as_ref()).expect("it waits");
+    }
+    client.join().expect("no panic");
+    assert!(turns < 200, "{turns} turns: it spins");
+}
+
 #[test]
 fn other_threads_reach_the_state_of_a_server_that_waits() {
     let server = Server::bind("127.0.0.1:0").expect("a free port");

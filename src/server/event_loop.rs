@@ -216,7 +216,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     /// How long to wait for events when nothing else is to be done.
-    fn timeout(&self, timeout_max: Option<Duration>) -> Option<Duration> {
+    pub(crate) fn timeout(&self, timeout_max: Option<Duration>) -> Option<Duration> {
         if !self.resumable.is_empty() || self.can_accept() || self.workspace.lane.post.has_letters() {
             return Some(Duration::ZERO);
         }

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use std::os::fd::{AsFd, BorrowedFd};
 #[cfg(unix)]
 use std::os::unix::net::UnixListener;
 #[cfg(unix)]
@@ -476,7 +478,8 @@ impl<S: 'static> Running<S> {
     /// Waits until there is something to do, at most this long (None: as long as it takes), and does it: one turn,
     /// bounded for each connection. Returns false once shutdown is complete, and from then on.
     ///
-    /// Timeouts of connections are looked at here only, so poll a few times a second at least.
+    /// Timeouts of connections are looked at here only: poll no later than [`timeout`](Running::timeout) says, or a few
+    /// times a second.
     ///
     /// # Errors
     /// The system refuses to wait for events.
@@ -486,6 +489,37 @@ impl<S: 'static> Running<S> {
             self.mailbox.answer_questions(self.events.stats());
         }
         goes_on
+    }
+
+    /// How long the next poll can wait, as the last one left it. Zero: something is to be done at once. None: only the
+    /// descriptor can tell.
+    ///
+    /// With it, a program that waits for descriptors by itself need not wait in [`poll_once`](Running::poll_once). On Linux
+    /// a `Running` has a descriptor, which is readable when a poll has something to do:
+    ///
+    #[cfg_attr(target_os = "linux", doc = "```")]
+    #[cfg_attr(not(target_os = "linux"), doc = "```ignore")]
+    /// use std::time::Duration;
+    /// use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    /// use rustix::io::retry_on_intr;
+    /// use sprat::{Server, routes};
+    ///
+    /// routes! { Api for u64 { GET "/" => count(), } }
+    /// fn count(requests: &mut u64) -> String { *requests += 1; requests.to_string() }
+    ///
+    /// let mut running = Server::bind("127.0.0.1:0")?.start(Api, 0)?;
+    /// # let handle = running.handle();
+    /// # std::thread::spawn(move || handle.shutdown());
+    /// // ... beside other descriptors of the program
+    /// while running.poll_once(Some(Duration::ZERO))? {
+    ///     let timeout = running.timeout().map(|time| Timespec::try_from(time).expect("it is short"));
+    ///     // Not interrupted by a signal, which is an event.
+    ///     retry_on_intr(|| poll(&mut [PollFd::new(&running, PollFlags::IN)], timeout.as_ref()))?;
+    /// }
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn timeout(&self) -> Option<Duration> {
+        self.events.timeout(None)
     }
 
     /// The state that handlers work on.
@@ -524,6 +558,14 @@ impl<S: 'static> Running<S> {
     /// A handle that stops the server, from any thread or from a handler.
     pub fn handle(&self) -> Handle {
         Handle { mailbox: Arc::clone(&self.mailbox) }
+    }
+}
+
+/// See [`Running::timeout`].
+#[cfg(any(target_os = "linux", target_os = "android"))]
+impl<S: 'static> AsFd for Running<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.events.net().as_fd()
     }
 }
 

@@ -4,6 +4,8 @@ use std::io::{self, IoSlice, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr};
 #[cfg(unix)]
 use std::os::fd::OwnedFd;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use std::os::fd::{AsFd as _, BorrowedFd};
 #[cfg(unix)]
 use std::os::unix::net::UnixListener;
 #[cfg(unix)]
@@ -209,6 +211,12 @@ impl Sockets {
         }
         let no_address = || io::Error::new(io::ErrorKind::AddrNotAvailable, "the listener has no internet address");
         self.places().find_map(|place| place.address).ok_or_else(no_address)
+    }
+
+    /// Readable when there are events.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.poll.registry().as_fd()
     }
 
     pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
