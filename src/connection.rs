@@ -229,6 +229,8 @@ struct Receiving {
     /// Chunked: where the decoded content ends, from the start of the head.
     content_end: usize,
     pace: Pace,
+    /// When its head was whole. The pace begins anew where output was blocked.
+    since: Tick,
 }
 
 #[derive(Debug)]
@@ -251,7 +253,7 @@ struct Waiting {
     /// The number of its row, if that has a mapper or an observer.
     row: Option<usize>,
     /// What an observer is to be told of it.
-    asked: Option<observe::Asked>,
+    remembered: Option<observe::Remembered>,
 }
 
 impl Drop for Waiting {
@@ -593,7 +595,11 @@ impl Connection {
 
     /// Bytes of memory held beside the struct itself.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.held.capacity() + self.unsent.as_ref().map_or(0, |unsent| unsent.held_bytes())
+        let remembered = match &self.phase {
+            Phase::Waiting(waiting) => waiting.remembered.as_ref().map_or(0, |remembered| remembered.held_bytes()),
+            _ => 0,
+        };
+        self.held.capacity() + self.unsent.as_ref().map_or(0, |unsent| unsent.held_bytes()) + remembered
     }
 
     /// The part of it that came from the pool.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::request::Request;
 use crate::status::Status;
+use crate::target::Form;
 
 /// A request and its answer, once that is written; see the option `observe` of [`routes!`](crate::routes#observing).
 ///
@@ -62,12 +63,13 @@ pub struct Exchange<'e> {
 pub type Observe<S> = fn(&mut S, &Exchange<'_>);
 
 impl<'e> Exchange<'e> {
-    /// The request. None where a message was refused before its head was read: no request can be made out in it.
+    /// The request. None where a message broke a rule before a row was looked for: what it asks for is not certain.
     pub fn request(&self) -> Option<Request<'e>> {
         self.request
     }
 
-    /// The whole pattern of the row that answered. None for 404, 405, and what was refused without a row.
+    /// The whole pattern of the row that answered. None for 404, 405, what the server itself says to OPTIONS, and what was
+    /// refused without a row.
     pub fn route(&self) -> Option<&'static str> {
         self.route
     }
@@ -96,7 +98,7 @@ impl<'e> Exchange<'e> {
     }
 }
 
-/// `192.0.2.7 "GET /users/7" 200 149 12ms`: peer, method and path, status, bytes, and how long it waited.
+/// `192.0.2.7 "GET /users/7" 200 149`: peer, method and path, status and bytes; and ` waited 12ms` if it did.
 impl fmt::Display for Exchange<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.peer {
@@ -104,10 +106,20 @@ impl fmt::Display for Exchange<'_> {
             None => f.write_str("-")?,
         }
         match self.request {
-            // Escaped, for a path may hold a quotation mark.
-            Some(request) => write!(f, " \"{} {}\"", request.method().as_str(), request.path().escape_default())?,
+            Some(request) => {
+                let path = match request.form() {
+                    Form::Origin | Form::Absolute => request.path(),
+                    Form::Authority | Form::Asterisk => request.target(),
+                };
+                // Escaped, for a path may hold a quotation mark.
+                write!(f, " \"{} {}\"", request.method().as_str(), path.escape_default())?;
+            }
             None => f.write_str(" -")?,
         }
-        write!(f, " {} {} {}ms", self.status.code(), self.len, self.waited.as_millis())
+        write!(f, " {} {}", self.status.code(), self.len)?;
+        match self.waited {
+            Duration::ZERO => Ok(()),
+            waited => write!(f, " waited {}ms", waited.as_millis()),
+        }
     }
 }

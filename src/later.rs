@@ -1,4 +1,5 @@
-//! Answers that are made elsewhere: the handle that a handler passes on, and the letters that come back for it.
+//! Answers that are made elsewhere: the handle that a handler passes on, and the letters that come back for it. And what
+//! other threads have called with the state, which are letters too.
 //!
 //! ```text
 //!   handler --Later--> state, another thread, the pool            any thread --letter--> Post --wake--> the loop
@@ -189,24 +190,31 @@ impl<'r, S: 'static> FromRequest<'r, S> for Later<S> {
     }
 }
 
-/// Reaches the state of a running server from other threads; made by [`Running::caller`](crate::Running::caller).
+/// Reaches the state of a running server from other threads; made by [`Running::caller`](crate::Running::caller), so for a
+/// server that is started by [`start`](crate::Server::start) and polled. Workers have none: each has a state of its own.
 ///
 /// ```
 /// use std::time::Duration;
 /// use sprat::{Server, routes};
 ///
-/// struct App { greeting: String }
-/// routes! { Api for App { GET "/" => greet(), } }
-/// fn greet(app: &mut App) -> String { app.greeting.clone() }
+/// struct App { temperature: i32 }
+/// routes! { Api for App { GET "/" => temperature(), } }
+/// fn temperature(app: &mut App) -> String { app.temperature.to_string() }
 ///
-/// let mut running = Server::bind("127.0.0.1:0")?.start(Api, App { greeting: "hello".to_owned() })?;
+/// let mut running = Server::bind("127.0.0.1:0")?.start(Api, App { temperature: 0 })?;
+/// # let handle = running.handle();
 /// let caller = running.caller();
-/// // A thread that watches a file, a queue or a device, for example.
-/// let thread = std::thread::spawn(move || caller.call(|app| app.greeting = "good day".to_owned()));
-/// while running.state().greeting == "hello" {
-///     running.poll_once(Some(Duration::from_millis(100)))?;
-/// }
-/// assert!(thread.join().expect("no panic"));
+/// // A thread that watches a device, a file or a queue, until the server has ended.
+/// let sensor = std::thread::spawn(move || {
+///     while caller.call(|app| app.temperature += 1) {
+///         std::thread::sleep(Duration::from_millis(10));
+/// #       handle.shutdown();
+///     }
+/// });
+/// // What `serve` does.
+/// while running.poll_once(None)? {}
+/// sensor.join().expect("no panic");
+/// assert!(running.state().temperature > 0);
 /// # std::io::Result::Ok(())
 /// ```
 pub struct Caller<S: 'static> {
@@ -220,12 +228,13 @@ impl<S: 'static> Caller<S> {
     }
 
     /// Has the closure called in the server's thread with the state, between two requests, as soon as the server is
-    /// polled. Does not wait for that. Those of one thread are called in order. Returns false, and drops the closure, if
-    /// the server is gone.
+    /// polled. Does not wait for that. Those of one thread are called in order. Returns false, and drops the closure, once
+    /// shutdown is complete or the server is dropped.
     ///
     /// While it runs nobody is served, and nothing bounds how many wait: call no more often than the server can follow. A
-    /// panic in it is counted, and told as [`Event::HandlerPanicked`](crate::Event::HandlerPanicked) without a route.
-    /// Those that wait when the server ends are dropped.
+    /// panic in it is counted, and told as [`Event::CallPanicked`](crate::Event::CallPanicked). Those that wait when the
+    /// server ends are dropped.
+    #[must_use = "false is the only word of the end of the server"]
     pub fn call(&self, then: impl FnOnce(&mut S) + Send + 'static) -> bool {
         self.ticket.post(Content::Call(Box::new(move |state| then(own::<S>(state)))))
     }
@@ -255,7 +264,7 @@ fn own<S: 'static>(state: &mut dyn Any) -> &mut S {
 #[derive(Debug)]
 pub struct TicketPart(pub(crate) Arc<Ticket>);
 
-/// One request that is answered later, as both sides know it.
+/// One request that is answered later, as both sides know it; or a loop, as a [`Caller`] knows it.
 pub(crate) struct Ticket {
     post: Arc<Post>,
     /// The slot and the generation of its connection.
@@ -386,7 +395,7 @@ pub(crate) type Call = Box<dyn FnOnce(&mut dyn Any) + Send>;
 
 pub(crate) enum Content {
     Answer(Answer),
-    /// The right to answer is inside.
+    /// The right to answer is inside, if it came with one.
     Call(Call),
     Begin(Box<StreamHead>),
     Part(Part),
@@ -484,8 +493,9 @@ impl Post {
     fn send_all(&self, new: impl IntoIterator<Item = Letter>) -> bool {
         let mut letters = locked(&self.letters);
         let Some(waiting) = letters.as_mut() else {
-            // Dropping what is refused may post again.
+            // Dropping what is refused may post again, or panic.
             drop(letters);
+            new.into_iter().for_each(discard);
             return false;
         };
         waiting.extend(new);

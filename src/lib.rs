@@ -27,6 +27,8 @@
 //!   of your own.
 //! - What a handler returns: [`Respond`]. What refuses a request: [`Rejection`].
 //! - Slow work, and answers that come later or in parts: [`Later`], [`Stream`], [`EventStream`], [`Broadcast`].
+//! - Logs and counters of answers: [`Exchange`]. The server inside a loop of your own: [`Running`]; its state for other
+//!   threads: [`Caller`].
 //! - Listeners, shutdown, workers and events: [`Server`]. Bounds on sizes, counts, rates and times: [`Limits`].
 //! - Tests without sockets: [`testing`]. How the crate is built: [`architecture`].
 //!

@@ -101,8 +101,7 @@ impl Limits {
     /// behind one, and unsent output up to the bound plus one answer of that size. Doubled, because buffers double as
     /// they grow and a segment's memory is freed only when all of it is sent.
     ///
-    /// A handler that makes larger answers, a row with its own `body_max`, and with `observe` the head of a request that is
-    /// answered later add to it. All connections together
+    /// A handler that makes larger answers, and a row with its own `body_max`, adds to it. All connections together
     /// hold no more than [`connections_max`](Limits::connections_max) times this, and bodies no more than about
     /// [`bodies_bytes_max`](Limits::bodies_bytes_max). The loop's own buffers come once: 4 MiB at most.
     pub const fn worst_case_bytes_per_connection(&self) -> usize {
@@ -133,7 +132,8 @@ impl Limits {
         // ones are put together in vectors that double. They are so however little may wait.
         let waiting = self.output_bytes_max;
         let output = max(waiting.saturating_mul(6), waiting.saturating_mul(4).saturating_add(2 * MERGED_BYTES_MAX));
-        input.saturating_add(output).saturating_add(SLOT_BYTES)
+        // And the head of a request that is answered later, which an observer is to be told of.
+        input.saturating_add(self.head_bytes_max).saturating_add(output).saturating_add(SLOT_BYTES)
     }
 
     /// Whether the settings make sense together.

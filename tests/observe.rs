@@ -274,6 +274,30 @@ fn an_answer_in_parts_is_told_when_it_begins_and_not_again() {
 }
 
 #[test]
+fn a_body_was_waited_for_also_while_the_answer_before_it_was_blocked() {
+    routes! { Blocked for Vec<u128> [observe = note] { GET "/large" => large(), POST "/echo" => echo(body), } }
+    fn large(_: &mut Vec<u128>) -> Vec<u8> {
+        vec![b'x'; 30_000]
+    }
+    fn echo<'r>(_: &mut Vec<u128>, body: &'r [u8]) -> &'r [u8] {
+        body
+    }
+    fn note(waits: &mut Vec<u128>, exchange: &Exchange<'_>) {
+        waits.push(exchange.waited().as_millis());
+    }
+    let mut client = Client::new(Blocked, Vec::new());
+    let mut link = client.connect();
+    link.take_at_most(1000);
+    let large = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n".as_slice();
+    link.send(&[large, b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n1"].concat());
+    link.advance(Duration::from_secs(4));
+    link.take_at_most(usize::MAX);
+    link.advance(Duration::from_secs(1));
+    link.send(b"2");
+    assert_eq!(*link.state(), [0, 5000]);
+}
+
+#[test]
 fn the_length_of_an_answer_is_what_goes_over_the_wire() {
     routes! { Sized for Vec<usize> [observe = note] { GET "/{n}" => bytes(n), GET "/const" => const text("abc"), } }
     fn bytes(_: &mut Vec<usize>, n: usize) -> Vec<u8> {
@@ -318,7 +342,7 @@ fn the_text_of_an_exchange_is_one_line_without_the_query() {
     client.get("/a\"b");
     client.connect().send(b"nonsense\r\n\r\n");
     let lines = client.state();
-    assert!(lines[0].starts_with("2001:db8::1 \"GET /a\" 204 ") && lines[0].ends_with(" 0ms"), "{}", lines[0]);
+    assert!(lines[0].starts_with("2001:db8::1 \"GET /a\" 204 ") && lines[0].split(' ').count() == 5, "{}", lines[0]);
     assert!(lines[1].starts_with("2001:db8::1 \"GET /a\\\"b\" ") || lines[1].contains(" - 400 "), "{}", lines[1]);
     assert!(lines[2].starts_with("2001:db8::1 - 400 "), "{}", lines[2]);
 }

@@ -713,7 +713,7 @@ fn other_threads_reach_the_state_of_a_server_that_waits() {
             }
         });
         let (told, visits) = mpsc::channel();
-        caller.call(move |app| told.send(app.visits).expect("the test listens"));
+        assert!(caller.call(move |app| told.send(app.visits).expect("the test listens")));
         let visits = visits.recv_timeout(Duration::from_secs(10)).expect("the loop wakes up");
         assert_eq!(visits % 4, 0);
     }

@@ -341,7 +341,7 @@ impl Connection {
         turn: &mut Turn<'_, S>,
     ) -> Served {
         if !turn.routes.has_options() {
-            // Without a mapper or a policy, the refusal needs no allocation.
+            // Without a mapper, a policy or an observer, the refusal needs no allocation.
             return self.answer_early(decision, facts, received, turn, |response| match missing {
                 Found::Options(allow) => response.options(allow),
                 Found::MethodNotAllowed(allow) => response.method_not_allowed(allow),
@@ -427,7 +427,7 @@ impl Connection {
                     let has_say = |row: &&Row<S>| row.options.errors.is_some() || row.options.observe.is_some();
                     let row = turn.ran.filter(has_say).map(|row| turn.routes.number_of(row));
                     let common = turn.workspace.output.common();
-                    Phase::Waiting(Box::new(Waiting { ticket, facts, unread, common, row, asked: None }))
+                    Phase::Waiting(Box::new(Waiting { ticket, facts, unread, common, row, remembered: None }))
                 }
                 None => unreachable!("a handler waits without a ticket"),
             },
@@ -506,7 +506,7 @@ impl Connection {
             return self.refuse_window(reject, window, turn);
         }
         let Phase::Body(receiving) = &self.phase else { return };
-        let since = receiving.pace.started;
+        let since = receiving.since;
         let head_bytes = window.get_mut(..head_len).unwrap_or_default();
         with_head(head_bytes, turn.limits, |parsed| {
             let Ok(Parsed { head, known, target, decision }) = parsed else { return };

@@ -10,9 +10,15 @@ use crate::route::Row;
 
 /// What an observer is to be told of a request that is answered later.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct Remembered {
     head: Box<[u8]>,
     since: Tick,
+}
+
+impl Remembered {
+    pub(super) fn held_bytes(&self) -> usize {
+        self.head.len()
+    }
 }
 
 impl Connection {
@@ -29,7 +35,7 @@ impl Connection {
     ) {
         if let Phase::Waiting(waiting) = &mut self.phase {
             if row.options.observe.is_some() {
-                waiting.asked = Some(Asked { head: request.0.head.to_bytes().into(), since });
+                waiting.remembered = Some(Remembered { head: request.0.head.to_bytes().into(), since });
             }
             return;
         }
@@ -40,7 +46,7 @@ impl Connection {
     #[cold]
     pub(super) fn observe_late<S>(&mut self, mark: Mark, turn: &mut Turn<'_, S>) {
         let Phase::Waiting(waiting) = &mut self.phase else { return };
-        let Some((Asked { mut head, since }, row)) = waiting.asked.take().zip(waiting.row) else { return };
+        let Some((Remembered { mut head, since }, row)) = waiting.remembered.take().zip(waiting.row) else { return };
         let Some(row) = turn.routes.row(row) else { return };
         with_head(&mut head, turn.limits, |parsed| {
             let Ok(Parsed { head, known, target, decision }) = parsed else { return };

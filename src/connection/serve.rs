@@ -440,6 +440,7 @@ impl Connection {
                     decoder,
                     content_end: content_len,
                     pace: Pace { started: turn.now, received: received as u64 },
+                    since: turn.now,
                 };
                 return self.begin_body(row, receiving, facts, turn);
             };
@@ -476,7 +477,7 @@ impl Connection {
         turn: &mut Turn<'_, S>,
     ) -> (usize, usize, bool) {
         let Phase::Body(receiving) = &mut self.phase else { return (start, end, true) };
-        let Receiving { head_len, decision, body_bytes_max, pace: Pace { started, .. }, .. } = **receiving;
+        let Receiving { head_len, decision, body_bytes_max, since, .. } = **receiving;
         let whole = match decision.framing {
             Framing::NoBody => Some((0, head_len)),
             Framing::Length(len) => {
@@ -532,7 +533,7 @@ impl Connection {
             if row.options.cors.is_some() {
                 turn.workspace.output.clear_common();
             }
-            self.observe_row(row, request, started, mark, turn);
+            self.observe_row(row, request, since, mark, turn);
         });
         (start + used, end, true)
     }

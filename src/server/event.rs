@@ -55,15 +55,17 @@ pub enum Event<'e> {
         /// Why it ended.
         reason: CloseReason,
     },
-    /// A handler panicked, and its client got a 500; or what an observer or a [`Caller`](crate::Caller) called did.
+    /// A handler panicked, and its client got a 500; or an observer did, and the answer went out.
     #[non_exhaustive]
     HandlerPanicked {
         /// Method and pattern of its row, or of the last row that was called for the same connection in the same turn.
-        /// None for work that ran elsewhere, and for what was called when it was done or by a `Caller`.
+        /// None for work that ran elsewhere, and for what was called when it was done.
         route: Option<(Method, &'static str)>,
-        /// Whose request it was. None on a local socket, and for a `Caller`.
+        /// Whose request it was.
         peer: Option<SocketAddr>,
     },
+    /// What a [`Caller`](crate::Caller) had called panicked.
+    CallPanicked,
     /// An answer could not be written as its handler wanted it, so its client got a 500 instead.
     #[non_exhaustive]
     AnswerFailed {
@@ -125,7 +127,7 @@ impl Event<'_> {
             Event::Stalled { .. } | Event::Full { .. } | Event::AcceptPaused { .. } | Event::Stopped { .. } => {
                 Level::Warn
             }
-            Event::HandlerPanicked { .. } | Event::AnswerFailed { .. } => Level::Error,
+            Event::HandlerPanicked { .. } | Event::CallPanicked | Event::AnswerFailed { .. } => Level::Error,
         }
     }
 }
@@ -153,6 +155,7 @@ impl fmt::Display for Event<'_> {
             Event::HandlerPanicked { route: None, peer } => {
                 write!(f, "a handler panicked on a request from {}", Peer(*peer))
             }
+            Event::CallPanicked => f.write_str("what another thread had called panicked"),
             Event::AnswerFailed { route: Some((method, pattern)), fault } => {
                 write!(f, "{} {pattern} was answered with 500: {fault}", method.as_str())
             }
@@ -192,7 +195,7 @@ pub struct Stats {
     pub open: usize,
     /// Requests answered, by handlers or without one. Messages refused for a broken rule do not count.
     pub requests: u64,
-    /// Handlers that panicked.
+    /// Handlers that panicked, observers, and what a [`Caller`](crate::Caller) had called.
     pub panics: u64,
     /// Answers that could not be written as their handlers wanted them.
     pub faults: u64,

@@ -355,7 +355,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
             let slot = self.slots.get_mut(token.index() as usize).filter(|slot| slot.generation == token.generation());
             let Some(open) = slot.and_then(|slot| slot.open.as_mut()) else {
                 match letter.content {
-                    Content::Call(call) if token == Token::COMMAND => self.call(call),
+                    Content::Call(call) if token == Token::STATE => self.call(call),
                     nobodys => discard(nobodys),
                 }
                 continue;
@@ -392,7 +392,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         if caught(|| call(state)).is_none() {
             self.workspace.panics += 1;
             self.stats.panics = self.workspace.panics;
-            tell(&mut self.hook, Event::HandlerPanicked { route: None, peer: None });
+            tell(&mut self.hook, Event::CallPanicked);
         }
     }
 
@@ -582,7 +582,7 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
     }
 
     pub(crate) fn caller(&mut self) -> Caller<S> {
-        Caller::new(self.workspace.lane.ticket_of(Token::COMMAND.0))
+        Caller::new(self.workspace.lane.ticket_of(Token::STATE.0))
     }
 
     pub(crate) fn into_state(self) -> S {

@@ -296,7 +296,8 @@ impl Server {
         self
     }
 
-    /// Has this function called for each [`Event`], in the server's thread. There is no log otherwise.
+    /// Has this function called for each [`Event`], in the server's thread. There is no log otherwise, but for what `observe`
+    /// is told of answers; see [`routes!`](crate::routes#observing).
     ///
     /// If it panics, as `eprintln!` does when nobody reads standard error, that event is lost and the server goes on.
     ///
@@ -532,7 +533,7 @@ impl<S: 'static> Running<S> {
         self.events.state_mut()
     }
 
-    /// Has closures of other threads called with the state.
+    /// For other threads, to have closures called with the state.
     pub fn caller(&mut self) -> Caller<S> {
         self.events.caller()
     }

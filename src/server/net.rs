@@ -19,6 +19,8 @@ impl Token {
     pub(crate) const LISTENER: Token = Token(u64::MAX);
     /// [`Net::shutdown_asked`] has something to say.
     pub(crate) const COMMAND: Token = Token(u64::MAX - 1);
+    /// No event: the owner of letters for the state, and of no connection.
+    pub(crate) const STATE: Token = Token(u64::MAX - 2);
 
     #[inline]
     pub(crate) fn new(index: u32, generation: u32) -> Token {

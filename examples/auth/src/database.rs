@@ -19,7 +19,8 @@ use crate::routes::App;
 use crate::store::{Store, StoreError};
 use crate::tokens;
 
-/// See the module. Dropped, it does what is in the queue, and ends; it does not wait for a database that says nothing.
+/// See the module. Dropped, it does what is in the queue, for a few seconds at most, and ends: a database that says
+/// nothing does not keep it.
 pub struct Database {
     /// None while it is being dropped.
     jobs: Option<SyncSender<Job>>,
@@ -106,7 +107,7 @@ impl Drop for Database {
         while self.threads.iter().any(|thread| !thread.is_finished()) {
             if Instant::now() >= ends {
                 // The client library waits for ever for a server that took its connection.
-                log::line("database: it does not answer, and what was to be written may be lost");
+                log::line("database: it takes too long, and what was to be written may be lost");
                 return;
             }
             thread::sleep(Duration::from_millis(5));
@@ -114,7 +115,7 @@ impl Drop for Database {
     }
 }
 
-/// How long the end waits for a database that says nothing.
+/// How long the end waits for what is in the queue.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// So many look-ups take well below a second.

@@ -74,6 +74,8 @@ impl<N: Net, S: 'static> EventLoop<N, S> {
         }
         if self.stats.open == 0 {
             self.stage = Stage::Stopped;
+            // Nobody is left to answer, and who calls from another thread has to hear of it.
+            self.workspace.lane.post.close();
             tell(&mut self.hook, Event::Stopped { aborted });
         }
     }
