@@ -495,7 +495,7 @@ impl Post {
         let Some(waiting) = letters.as_mut() else {
             // Dropping what is refused may post again, or panic.
             drop(letters);
-            new.into_iter().for_each(discard);
+            discard_all(new.into_iter().collect());
             return false;
         };
         waiting.extend(new);
@@ -529,10 +529,18 @@ impl Post {
 
     /// The loop is gone.
     pub(crate) fn close(&self) {
-        let letters = locked(&self.letters).take();
-        // One by one: two values of a collection that panic when they are dropped end the process.
-        letters.into_iter().flatten().for_each(discard);
+        let letters = locked(&self.letters).take().unwrap_or_default();
+        discard_all(letters);
         self.outside.close();
+    }
+}
+
+/// One by one: two values of a collection that panic when they are dropped end the process.
+#[cold]
+#[inline(never)]
+fn discard_all(letters: Vec<Letter>) {
+    for letter in letters {
+        discard(letter);
     }
 }
 
