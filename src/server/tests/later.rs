@@ -562,6 +562,17 @@ impl Respond for Bomb {
     }
 }
 
+impl Stage {
+    /// A client that left before its work was begun, which panics when it is dropped.
+    fn leave_work_with_a_bomb(&mut self) {
+        let peer = self.ask("/keep/1");
+        let (_, later) = self.events.state_mut().kept.pop().expect("it was kept");
+        let bomb = Bomb;
+        later.offload(move || drop(bomb), |_, ()| "never.");
+        self.leave(&peer);
+    }
+}
+
 /// Says what the pool looks like whenever a letter comes.
 struct Watch {
     pool: Pool,
@@ -601,11 +612,7 @@ fn several_values_that_panic_when_they_are_dropped_end_nothing_together() {
     let mut stage = Stage::new(Limits::DEFAULT, Offload { threads: 1, queue: 3, ..Offload::DEFAULT });
     let mut ask_for_bombs = || {
         for _ in 0..3 {
-            let peer = stage.ask("/keep/1");
-            let (_, later) = stage.events.state_mut().kept.pop().expect("it was kept");
-            let bomb = Bomb;
-            later.offload(move || drop(bomb), |_, ()| "never.");
-            stage.leave(&peer);
+            stage.leave_work_with_a_bomb();
         }
     };
     // Those that make room for others, those that the end of the loop finds in the queue, and those in letters.
@@ -630,11 +637,7 @@ fn what_panics_when_it_is_dropped_costs_neither_the_loop_nor_a_thread_of_the_poo
     stage.settle();
 
     for _ in 0..3 {
-        let peer = stage.ask("/keep/1");
-        let (_, later) = stage.events.state_mut().kept.pop().expect("it was kept");
-        let bomb = Bomb;
-        later.offload(move || drop(bomb), |_, ()| "never.");
-        stage.leave(&peer);
+        stage.leave_work_with_a_bomb();
         assert!(stage.events.pool().run_one());
     }
     let peer = stage.ask("/jobs/1");
