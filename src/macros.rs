@@ -156,8 +156,9 @@
 /// [`Event::Closed`](crate::Event::Closed).
 ///
 /// What it does holds up the loop, as handlers do: a log is best written through a buffer, which a thread can have flushed
-/// by a [`Caller`](crate::Caller). A panic in it is counted as one of the handler, and the answer goes out all the same. Of a request that is answered later a copy of its head is
-/// kept until then. A row without an observer costs nothing for those that have one.
+/// by a [`Caller`](crate::Caller). A panic in it is counted as one of the handler, and the answer goes out all the same. Of
+/// a request that is answered later a copy of its head is kept until then. A row without an observer pays nothing for those
+/// that have one.
 ///
 /// # Matching
 ///
